@@ -1,0 +1,72 @@
+// A message head as it leaves the proxy: relayed lines as received, framing and our own fields anew.
+//
+// The result is a list of slices for one gather write: long runs of received lines, and text written
+// into a scratch area for what is ours. Hop-by-hop lines, framing lines and what a Connection field
+// names are never relayed (RFC 9110 7.6.1); Via, X-Forwarded-* (or Forwarded) and X-Request-Id are
+// added after that, so that no client can name them away.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "http/head.h"
+
+namespace clockwise::http {
+
+// Slices for one gather write. No allocation unless a head is unusually cut up or its added text
+// unusually long; then everything moves into one string. Reused: clear() keeps the memory.
+// Slices point into the received head and into this object: both must stay in place until sent.
+class Gather {
+ public:
+  void clear() noexcept;
+  void relay(std::string_view received);  // kept by reference; joined with the slice before it
+                                          // when they touch
+  void write(std::string_view text);      // copied into the scratch area
+  [[nodiscard]] std::span<const std::string_view> slices() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;  // octets in all
+
+ private:
+  // The implementer adds the members here.
+};
+
+enum class ForwardedStyle : std::uint8_t { x_forwarded_for, forwarded, off };
+
+struct RequestContext {
+  std::string_view client_ip;       // text, v6 without brackets
+  std::string_view scheme = "http";
+  bool trusted = false;             // the client's own X-Forwarded-* are kept and extended;
+                                    // otherwise they are dropped
+  ForwardedStyle style = ForwardedStyle::x_forwarded_for;
+  std::string_view request_id;      // used when the client sent no usable one
+  std::string_view fallback_host;   // Host for an HTTP/1.0 request without one
+  bool close = false;               // ask the server to close after this exchange
+};
+
+// `received` is the head as scanned. Body framing towards the server: the same kind as received
+// (Content-Length, or chunked by our own framing); a method that expects content but has none gets
+// Content-Length: 0 (RFC 9110 8.6) when it had one.
+// Expect: 100-continue is relayed (the server decides). Max-Forwards is decremented where present.
+void rewrite_request(std::string_view received, const RequestHead& head, const RequestContext& context,
+                     Gather& out);
+
+struct ResponseContext {
+  std::uint8_t client_minor_version = 1;
+  bool keep_alive = true;   // towards the client: writes Connection: close when false, and
+                            // Connection: keep-alive for an HTTP/1.0 client when true
+  Body body;                // as it goes to the client (an HTTP/1.0 client gets until_close for chunked)
+  bool head_or_no_body = false;  // answer to HEAD, 204 or 304: received Content-Length is relayed
+                                 // (not for 204), no body framing is written
+  std::string_view extra;   // whole lines with CRLF to add (debug headers), may be empty
+};
+
+// Status line: our HTTP/1.1, the status and reason as received. Adds Via.
+void rewrite_response(std::string_view received, const ResponseHead& head,
+                      const ResponseContext& context, Gather& out);
+
+// A 1xx that is passed on: status line and relayed fields, nothing added but Via.
+void rewrite_interim(std::string_view received, const ResponseHead& head, Gather& out);
+
+}  // namespace clockwise::http

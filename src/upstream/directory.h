@@ -1,0 +1,155 @@
+// The directory: what runs now and what happened, for everyone who looks from outside the request
+// path. The control thread (start, reload) writes, the admin thread and the tests read.
+//
+// One mutex, held for short copies only; workers never touch it. They own plain pointers to the
+// counters that live here.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/load.h"
+#include "config/model.h"
+#include "metrics/cells.h"
+#include "upstream/plan.h"
+#include "upstream/routing.h"
+
+namespace clockwise::upstream {
+
+using WallClock = std::chrono::system_clock;
+
+enum class Trigger { start, watch, poll, signal, api };
+enum class ReloadResult { applied, unchanged, invalid, refused, unreadable };
+
+[[nodiscard]] std::string_view to_string(Trigger) noexcept;
+[[nodiscard]] std::string_view to_string(ReloadResult) noexcept;
+
+struct NotApplied {
+  std::string path;    // "listeners[0].address"
+  std::string reason;  // "needs a restart: …"
+};
+
+struct ReloadOutcome {
+  ReloadResult result = ReloadResult::unchanged;
+  Trigger trigger = Trigger::start;
+  bool forced = false;
+  std::string config_digest;
+  double duration_seconds = 0;
+  WallClock::time_point time{};
+  std::vector<Report> pools;                // applied: each changed pool; refused: what was refused
+  std::vector<NotApplied> not_applied;
+  std::vector<config::Problem> errors;      // invalid, unreadable
+  Guard refused_by = Guard::none;           // refused
+  std::string message;                      // one line for log and API
+};
+
+// One ring change (history; GET /api/v1/remaps).
+struct Remap {
+  std::uint64_t id = 0;
+  WallClock::time_point time{};
+  std::string cause;  // reload
+  Trigger trigger = Trigger::start;
+  bool forced = false;
+  Report report;
+  std::shared_ptr<const RemapWatch> watch;  // counts the requests it moved
+
+  [[nodiscard]] std::uint64_t remapped_requests() const;
+};
+
+// Totals per (pool, cause) since start.
+struct RemapTotals {
+  std::uint64_t remaps = 0;
+  double keyspace_moved = 0;
+};
+
+struct ListenerCounters {
+  ListenerCounters(std::string listener_name, std::size_t workers)
+      : name(std::move(listener_name)), cells(workers) {}
+  const std::string name;
+  metrics::PerWorker<metrics::ListenerCells> cells;
+  std::string bound_address;  // with the port that was taken for port 0; set before it is published
+};
+
+// A server that left its pool; its counters stay for metrics.removed_grace.
+struct RemovedBackend {
+  std::shared_ptr<const Backend> backend;
+  std::chrono::steady_clock::time_point since;
+};
+
+// Durations of rare work, bounds as metrics::kDelayBuckets (not cumulative, last is +Inf).
+struct DurationHistogram {
+  std::array<std::uint64_t, metrics::kDelayBuckets.size() + 1> buckets{};
+  double sum_seconds = 0;
+
+  void observe(double seconds) noexcept;
+};
+
+// Everything a reader needs, copied out under the lock; cheap (shared pointers).
+struct View {
+  std::shared_ptr<const Routing> routing;  // null before the start is complete
+  std::shared_ptr<const config::Config> config;
+  std::vector<std::shared_ptr<const ListenerCounters>> listeners;
+  std::vector<RemovedBackend> removed;
+  std::shared_ptr<const metrics::PerWorker<metrics::WorkerCells>> workers;
+  std::string config_file, config_digest;
+  std::optional<ReloadOutcome> last_reload;
+  std::map<std::pair<Trigger, ReloadResult>, std::uint64_t> reloads;
+  WallClock::time_point last_success{}, last_attempt{};
+  bool last_successful = false;
+  bool watch_up = true;
+  DurationHistogram reload_duration;
+  std::map<std::string, DurationHistogram> ring_build_duration;  // by pool
+  std::map<std::pair<std::string, std::string>, RemapTotals> remap_totals;  // (pool, cause)
+  std::map<std::string, std::uint64_t> remaps_refused;                      // by pool
+  std::map<std::string, std::shared_ptr<const Remap>> last_remap;           // by pool
+  std::map<std::pair<std::string, std::string>, std::uint64_t> remapped_requests;  // (pool, cause)
+  std::vector<std::shared_ptr<const Remap>> history;  // newest first, at most 100
+  std::uint64_t remaps_total = 0;
+  bool ready = false;     // configuration loaded, listeners bound, not stopping
+  bool stopping = false;
+  WallClock::time_point started{};
+};
+
+class Directory {
+ public:
+  // `max_workers`: the most workers this process will ever run; counters are sized by it.
+  Directory(std::size_t max_workers, WallClock::time_point started);
+
+  [[nodiscard]] View view() const;
+  [[nodiscard]] std::size_t max_workers() const noexcept;
+  [[nodiscard]] metrics::PerWorker<metrics::WorkerCells>& workers() noexcept;
+
+  // The counters of that name: those in use, those of a server removed within the grace, or new
+  // ones at 0. Control thread.
+  std::shared_ptr<Backend> backend(const std::string& pool, const std::string& name);
+  std::shared_ptr<PoolCounters> pool(const std::string& name);
+  std::shared_ptr<ListenerCounters> listener(const std::string& name);
+
+  // The newest applied state, before or after the workers took it over: routing and configuration
+  // become what readers see; backends that left are moved to `removed` and dropped after the grace.
+  void publish(std::shared_ptr<const Routing> routing, std::shared_ptr<const config::Config> config,
+               std::string config_file, std::string config_digest);
+  // One ring change of one pool; gives it its id.
+  std::shared_ptr<const Remap> record_remap(Remap remap);
+  // Every attempt to load the configuration, the start included: counts and remembers it.
+  void record_reload(ReloadOutcome outcome);
+  void record_ring_build(const std::string& pool, double seconds);
+  void set_watch_up(bool up);
+  void set_ready(bool ready);
+  void set_stopping();
+
+ private:
+  // The implementer adds the members here.
+};
+
+}  // namespace clockwise::upstream

@@ -1,0 +1,85 @@
+// What a change of a pool's server list moves: the report that `plan`, the reload answer, the
+// history and the metrics all show, computed once, here, exactly.
+//
+// Pure. Two lists and their rings in, one Report out; its JSON is the REPORT of the interface.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/model.h"
+#include "ring/remap.h"
+#include "ring/ring.h"
+
+namespace clockwise::upstream {
+
+// Builds the ring of a pool: one member per server in list order, those off the ring with weight 0.
+[[nodiscard]] Result<std::shared_ptr<const ring::Ring>> build_ring(const config::Pool& pool);
+
+// 16 hex digits over all that decides an owner: scheme and its parameters, key template, and of each
+// server name, label, weight and whether it is on the ring. Independent of the order of the list (for
+// schemes that ignore it), of addresses and of health. Equal digests = equal owners for every key.
+[[nodiscard]] std::string ring_digest(const config::Pool& pool);
+
+// One side of a comparison.
+struct Side {
+  const config::Pool* pool;   // null: the pool does not exist on this side
+  const ring::Ring* ring;     // null with it
+};
+
+struct ServerReport {
+  std::string name;
+  std::vector<std::string> changes;  // added, removed, weight, state, address
+  std::optional<std::string> address_before, address_after;
+  std::optional<std::string> state_before, state_after;
+  std::optional<double> weight_before, weight_after;      // as configured
+  std::optional<double> expected_before, expected_after;  // weight share; 0 when off the ring
+  std::optional<double> share_before, share_after;        // exact share of the circle
+  double lost_ratio = 0, gained_ratio = 0;
+};
+
+enum class Guard { none, max_remap, max_shrink };
+
+struct KeyMove {
+  std::string from, to;
+  std::uint64_t count = 0;
+};
+
+struct KeyCount {  // only with --keys
+  std::uint64_t total = 0, moved = 0;
+  std::vector<KeyMove> moves;
+};
+
+struct Report {
+  std::string pool;
+  std::string scheme;
+  bool exact = true;
+  std::optional<std::string> digest_before, digest_after;
+  double moved_ratio = 0;    // sum of `moves`
+  double minimum_ratio = 0;  // sum of max(0, expected after - expected before)
+  double needless_ratio = 0; // moved between servers whose name and weight both lists share
+  std::vector<ring::Move> moves;
+  std::vector<ServerReport> servers;  // union of both lists, by name
+  double max_remap = 0, max_shrink = 0, shrink_ratio = 0;
+  Guard refused_by = Guard::none;     // what a guarded reload would say; max_shrink is looked at first
+  std::optional<KeyCount> keys;
+
+  [[nodiscard]] bool ring_changed() const noexcept { return !moves.empty(); }
+  [[nodiscard]] bool changed() const noexcept;  // anything at all, a new address included
+};
+
+[[nodiscard]] Report plan(const Side& before, const Side& after);
+
+// "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers"
+[[nodiscard]] std::string summary(const Report& report);
+
+// The REPORT object. `with_guard_and_keys` false gives the form of the history.
+[[nodiscard]] boost::json::object to_json(const Report& report, bool with_guard_and_keys = true);
+
+}  // namespace clockwise::upstream

@@ -1,0 +1,83 @@
+// The routing snapshot: for each pool its ring, its servers and where they are.
+//
+// Built by the control thread at start and at each reload, then published as a whole: workers take
+// the new one between two requests and never see half a change. Everything reachable from a Routing
+// is immutable, except counters, which are atomic cells.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/model.h"
+#include "metrics/cells.h"
+#include "ring/ring.h"
+
+namespace clockwise::upstream {
+
+using Endpoint = boost::asio::generic::stream_protocol::endpoint;
+
+// The counters of one server, identified by pool and name. They outlive reloads, address changes and
+// (for the grace time) the server's removal.
+struct Backend {
+  Backend(std::string pool_name, std::string server_name, std::size_t workers)
+      : pool(std::move(pool_name)), name(std::move(server_name)), cells(workers) {}
+
+  const std::string pool;
+  const std::string name;
+  metrics::PerWorker<metrics::BackendCells> cells;
+  std::atomic<std::uint64_t> resolve_errors{0};  // counted by the control thread
+};
+
+struct Server {
+  config::Server config;
+  std::vector<Endpoint> endpoints;  // resolved; empty: cannot be reached now (resolve: lazy)
+  std::shared_ptr<Backend> backend;
+};
+
+struct PoolCounters {
+  PoolCounters(std::string pool_name, std::size_t workers)
+      : name(std::move(pool_name)), cells(workers) {}
+  const std::string name;
+  metrics::PerWorker<metrics::PoolCells> cells;
+};
+
+// The ring before the newest change of a pool, kept for a while so that real requests whose owner
+// the change moved can be counted.
+struct RemapWatch {
+  explicit RemapWatch(std::size_t workers) : requests(workers) {}
+
+  std::shared_ptr<const ring::Ring> previous;
+  // previous server index -> index in the new list, or kGone.
+  std::vector<ring::ServerIndex> now;
+  static constexpr ring::ServerIndex kGone = ~ring::ServerIndex{0};
+  std::chrono::steady_clock::time_point until;
+  struct alignas(64) Count { metrics::Cell cell; };
+  metrics::PerWorker<Count> requests;  // by worker
+};
+
+struct Pool {
+  config::Pool config;
+  std::shared_ptr<const ring::Ring> ring;  // ServerIndex = index in `servers`
+  std::string digest;                      // 16 hex digits, see upstream/digest.h
+  std::vector<Server> servers;             // in the order of the list
+  std::shared_ptr<PoolCounters> counters;
+  std::shared_ptr<RemapWatch> watch;       // null: no change within the window
+};
+
+struct Routing {
+  std::uint64_t generation = 0;
+  std::vector<std::shared_ptr<const Pool>> pools;  // sorted by name
+
+  [[nodiscard]] const Pool* pool(std::string_view name) const noexcept {
+    for (const auto& p : pools)
+      if (p->config.name == name) return p.get();
+    return nullptr;
+  }
+};
+
+}  // namespace clockwise::upstream
