@@ -98,8 +98,9 @@ struct DurationHistogram {
 struct View {
   std::shared_ptr<const Routing> routing;  // null before the start is complete
   std::shared_ptr<const config::Config> config;
-  std::vector<std::shared_ptr<const ListenerCounters>> listeners;
+  std::vector<std::shared_ptr<const ListenerCounters>> listeners;  // removed ones too, in the grace
   std::vector<RemovedBackend> removed;
+  std::vector<std::shared_ptr<const PoolCounters>> removed_pools;
   std::shared_ptr<const metrics::PerWorker<metrics::WorkerCells>> workers;
   std::string config_file, config_digest;
   std::optional<ReloadOutcome> last_reload;
@@ -115,6 +116,7 @@ struct View {
   std::map<std::pair<std::string, std::string>, std::uint64_t> remapped_requests;  // (pool, cause)
   std::vector<std::shared_ptr<const Remap>> history;  // newest first, at most 100
   std::uint64_t remaps_total = 0;
+  std::chrono::steady_clock::time_point now{};  // when the view was taken
   bool ready = false;     // configuration loaded, listeners bound, not stopping
   bool stopping = false;
   WallClock::time_point started{};
@@ -122,12 +124,17 @@ struct View {
 
 class Directory {
  public:
-  // `max_workers`: the most workers this process will ever run; counters are sized by it.
-  Directory(std::size_t max_workers, WallClock::time_point started);
+  using SteadyClock = std::function<std::chrono::steady_clock::time_point()>;
+
+  // `max_workers`: the most workers this process will ever run; counters are sized by it. `clock`
+  // tells when the grace of a removed server ends; tests bring their own.
+  Directory(std::size_t max_workers, WallClock::time_point started,
+            SteadyClock clock = std::chrono::steady_clock::now);
 
   [[nodiscard]] View view() const;
   [[nodiscard]] std::size_t max_workers() const noexcept;
   [[nodiscard]] metrics::PerWorker<metrics::WorkerCells>& workers() noexcept;
+  [[nodiscard]] std::shared_ptr<metrics::PerWorker<metrics::WorkerCells>> shared_workers() noexcept;
 
   // The counters of that name: those in use, those of a server removed within the grace, or new
   // ones at 0. Control thread.
@@ -136,7 +143,8 @@ class Directory {
   std::shared_ptr<ListenerCounters> listener(const std::string& name);
 
   // The newest applied state, before or after the workers took it over: routing and configuration
-  // become what readers see; backends that left are moved to `removed` and dropped after the grace.
+  // become what readers see; backends, pools and listeners that left keep their counters for the
+  // grace.
   void publish(std::shared_ptr<const Routing> routing, std::shared_ptr<const config::Config> config,
                std::string config_file, std::string config_digest);
   // One ring change of one pool; gives it its id.
@@ -149,7 +157,47 @@ class Directory {
   void set_stopping();
 
  private:
-  // The implementer adds the members here.
+  using Time = std::chrono::steady_clock::time_point;
+  using PoolAndCause = std::pair<std::string, std::string>;
+
+  // Counters under their name. `removed` is set once the published state lacks them.
+  template <class Counters>
+  struct Entry {
+    std::shared_ptr<Counters> counters;
+    bool published = false;
+    std::optional<Time> removed;
+  };
+  template <class Key, class Counters>
+  using Entries = std::map<Key, Entry<Counters>>;
+  using BackendKey = std::pair<std::string, std::string>;  // pool, server
+
+  [[nodiscard]] bool expired(const std::optional<Time>& removed) const;
+  template <class Key, class Counters, class Make>
+  std::shared_ptr<Counters> find_or_make(Entries<Key, Counters>& entries, const Key& key,
+                                         Make make);
+  template <class Key, class Counters>
+  void sweep(Entries<Key, Counters>& entries,
+             const std::map<Key, std::shared_ptr<Counters>>& present);
+  template <class Key, class Counters>
+  std::vector<Key> drop_expired(Entries<Key, Counters>& entries);
+  void expire();
+  void forget_pool(const std::string& name);
+  void settle_watches();
+  void copy_counters(View& view) const;
+
+  const std::size_t max_workers_;
+  const SteadyClock clock_;
+  const std::shared_ptr<metrics::PerWorker<metrics::WorkerCells>> workers_;
+
+  mutable std::mutex mutex_;
+  View state_;  // what a reader gets, but for `removed`, `listeners` and the sums made at the read
+  std::chrono::steady_clock::duration grace_;
+  Entries<BackendKey, Backend> backends_;
+  Entries<std::string, PoolCounters> pools_;
+  Entries<std::string, ListenerCounters> listeners_;
+  // Ring changes whose watch may still count; the sums of all others are in
+  // state_.remapped_requests.
+  std::vector<std::shared_ptr<const Remap>> counting_;
 };
 
 }  // namespace clockwise::upstream

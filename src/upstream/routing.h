@@ -54,6 +54,7 @@ struct RemapWatch {
   std::shared_ptr<const ring::Ring> previous;
   // previous server index -> index in the new list, or kGone.
   std::vector<ring::ServerIndex> now;
+  std::vector<std::string> names;  // by previous server index
   static constexpr ring::ServerIndex kGone = ~ring::ServerIndex{0};
   std::chrono::steady_clock::time_point until;
   struct alignas(64) Count { metrics::Cell cell; };

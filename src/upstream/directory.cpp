@@ -1,0 +1,282 @@
+#include "upstream/directory.h"
+
+#include <algorithm>
+
+namespace clockwise::upstream {
+
+namespace {
+
+constexpr std::size_t kHistory = 100;
+
+bool has_settled(const Remap& remap) {
+  if (!remap.watch) return true;
+  if (remap.watch.use_count() > 1) return false;
+  // Pairs with the release by which the last worker gave its reference back.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+}
+
+// The same change without the ring it remembers: 100 of them in the history would be too large.
+std::shared_ptr<const Remap> settled(const Remap& remap) {
+  auto count = std::make_shared<RemapWatch>(1);
+  count->requests.at(0).cell.add(remap.remapped_requests());
+  auto copy = std::make_shared<Remap>(remap);
+  copy->watch = std::move(count);
+  return copy;
+}
+
+}  // namespace
+
+std::string_view to_string(Trigger trigger) noexcept {
+  switch (trigger) {
+    case Trigger::start:
+      return "start";
+    case Trigger::watch:
+      return "watch";
+    case Trigger::poll:
+      return "poll";
+    case Trigger::signal:
+      return "signal";
+    case Trigger::api:
+      return "api";
+  }
+  return "";
+}
+
+std::string_view to_string(ReloadResult result) noexcept {
+  switch (result) {
+    case ReloadResult::applied:
+      return "applied";
+    case ReloadResult::unchanged:
+      return "unchanged";
+    case ReloadResult::invalid:
+      return "invalid";
+    case ReloadResult::refused:
+      return "refused";
+    case ReloadResult::unreadable:
+      return "unreadable";
+  }
+  return "";
+}
+
+std::uint64_t Remap::remapped_requests() const {
+  if (!watch) return 0;
+  return watch->requests.sum([](const RemapWatch::Count& count) { return count.cell.get(); });
+}
+
+void DurationHistogram::observe(double seconds) noexcept {
+  const double ns = seconds * 1e9;
+  std::size_t i = 0;
+  while (i < metrics::kDelayBuckets.size() && ns > static_cast<double>(metrics::kDelayBuckets[i]))
+    ++i;
+  ++buckets[i];
+  sum_seconds += seconds;
+}
+
+Directory::Directory(std::size_t max_workers, WallClock::time_point started, SteadyClock clock)
+    : max_workers_(max_workers),
+      clock_(std::move(clock)),
+      workers_(std::make_shared<metrics::PerWorker<metrics::WorkerCells>>(max_workers)),
+      grace_(config::Metrics{}.removed_grace) {
+  state_.workers = workers_;
+  state_.started = started;
+}
+
+std::size_t Directory::max_workers() const noexcept { return max_workers_; }
+
+metrics::PerWorker<metrics::WorkerCells>& Directory::workers() noexcept { return *workers_; }
+
+std::shared_ptr<metrics::PerWorker<metrics::WorkerCells>> Directory::shared_workers() noexcept {
+  return workers_;
+}
+
+View Directory::view() const {
+  const std::lock_guard lock(mutex_);
+  View view = state_;
+  view.now = clock_();
+  view.ready = state_.ready && !state_.stopping;
+  copy_counters(view);
+  for (const auto& remap : counting_)
+    view.remapped_requests[{remap->report.pool, remap->cause}] += remap->remapped_requests();
+  return view;
+}
+
+void Directory::copy_counters(View& view) const {
+  for (const auto& [key, entry] : backends_)
+    if (entry.removed && !expired(entry.removed))
+      view.removed.push_back({entry.counters, *entry.removed});
+  for (const auto& [key, entry] : pools_)
+    if (entry.removed && !expired(entry.removed)) view.removed_pools.push_back(entry.counters);
+  for (const auto& [key, entry] : listeners_)
+    if (entry.published && !expired(entry.removed)) view.listeners.push_back(entry.counters);
+}
+
+bool Directory::expired(const std::optional<Time>& removed) const {
+  return removed && clock_() - *removed > grace_;
+}
+
+template <class Key, class Counters, class Make>
+std::shared_ptr<Counters> Directory::find_or_make(Entries<Key, Counters>& entries, const Key& key,
+                                                  Make make) {
+  const std::lock_guard lock(mutex_);
+  expire();
+  auto& entry = entries[key];
+  if (!entry.counters) entry.counters = make();
+  return entry.counters;
+}
+
+std::shared_ptr<Backend> Directory::backend(const std::string& pool, const std::string& name) {
+  return find_or_make(backends_, BackendKey{pool, name},
+                      [&] { return std::make_shared<Backend>(pool, name, max_workers_); });
+}
+
+std::shared_ptr<PoolCounters> Directory::pool(const std::string& name) {
+  return find_or_make(pools_, name,
+                      [&] { return std::make_shared<PoolCounters>(name, max_workers_); });
+}
+
+std::shared_ptr<ListenerCounters> Directory::listener(const std::string& name) {
+  return find_or_make(listeners_, name,
+                      [&] { return std::make_shared<ListenerCounters>(name, max_workers_); });
+}
+
+void Directory::publish(std::shared_ptr<const Routing> routing,
+                        std::shared_ptr<const config::Config> config, std::string config_file,
+                        std::string config_digest) {
+  std::map<BackendKey, std::shared_ptr<Backend>> backends;
+  std::map<std::string, std::shared_ptr<PoolCounters>> pools;
+  for (const auto& pool : routing->pools) {
+    pools[pool->config.name] = pool->counters;
+    for (const Server& server : pool->servers)
+      backends[{pool->config.name, server.config.name}] = server.backend;
+  }
+
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::shared_ptr<ListenerCounters>> listeners;
+  for (const config::Listener& listener : config->listeners)
+    if (const auto found = listeners_.find(listener.name); found != listeners_.end())
+      listeners[listener.name] = found->second.counters;
+
+  grace_ = config->metrics.removed_grace;
+  sweep(backends_, backends);
+  sweep(pools_, pools);
+  sweep(listeners_, listeners);
+  state_.routing = std::move(routing);
+  state_.config = std::move(config);
+  state_.config_file = std::move(config_file);
+  state_.config_digest = std::move(config_digest);
+  expire();
+}
+
+// What is present is in use; what is not was removed now or earlier, or belonged to a reload that
+// never came to be.
+template <class Key, class Counters>
+void Directory::sweep(Entries<Key, Counters>& entries,
+                      const std::map<Key, std::shared_ptr<Counters>>& present) {
+  std::erase_if(entries, [&](const auto& item) {
+    return !item.second.published && !present.contains(item.first);
+  });
+  const Time now = clock_();
+  for (auto& [key, entry] : entries)
+    if (!entry.removed && !present.contains(key)) entry.removed = now;
+  for (const auto& [key, counters] : present)
+    if (counters) entries[key] = {counters, true, std::nullopt};
+}
+
+template <class Key, class Counters>
+std::vector<Key> Directory::drop_expired(Entries<Key, Counters>& entries) {
+  std::vector<Key> dropped;
+  std::erase_if(entries, [&](const auto& item) {
+    if (!expired(item.second.removed)) return false;
+    dropped.push_back(item.first);
+    return true;
+  });
+  return dropped;
+}
+
+void Directory::expire() {
+  settle_watches();
+  drop_expired(backends_);
+  drop_expired(listeners_);
+  for (const std::string& name : drop_expired(pools_)) forget_pool(name);
+}
+
+void Directory::forget_pool(const std::string& name) {
+  const auto of_pool = [&](const auto& item) { return item.first.first == name; };
+  std::erase_if(state_.remap_totals, of_pool);
+  std::erase_if(state_.remapped_requests, of_pool);
+  std::erase_if(counting_, [&](const auto& remap) { return remap->report.pool == name; });
+  state_.remaps_refused.erase(name);
+  state_.last_remap.erase(name);
+  state_.ring_build_duration.erase(name);
+}
+
+std::shared_ptr<const Remap> Directory::record_remap(Remap remap) {
+  const std::lock_guard lock(mutex_);
+  remap.id = ++state_.remaps_total;
+  RemapTotals& totals = state_.remap_totals[{remap.report.pool, remap.cause}];
+  ++totals.remaps;
+  totals.keyspace_moved += remap.report.moved_ratio;
+
+  auto kept = std::make_shared<const Remap>(std::move(remap));
+  state_.last_remap[kept->report.pool] = kept;
+  state_.history.insert(state_.history.begin(), kept);
+  if (state_.history.size() > kHistory) state_.history.pop_back();
+  settle_watches();
+  counting_.push_back(kept);
+  return kept;
+}
+
+// A watch that nobody else holds can count no more: its sum moves to the totals, and the ring it
+// remembers is released.
+void Directory::settle_watches() {
+  std::erase_if(counting_, [&](const std::shared_ptr<const Remap>& remap) {
+    if (!has_settled(*remap)) return false;
+    const std::string& pool = remap->report.pool;
+    const auto closed = settled(*remap);
+    state_.remapped_requests[{pool, remap->cause}] += closed->remapped_requests();
+    std::replace(state_.history.begin(), state_.history.end(), remap, closed);
+    if (auto last = state_.last_remap.find(pool);
+        last != state_.last_remap.end() && last->second == remap)
+      last->second = closed;
+    return true;
+  });
+}
+
+void Directory::record_reload(ReloadOutcome outcome) {
+  const bool applied = outcome.result == ReloadResult::applied;
+  const std::lock_guard lock(mutex_);
+  ++state_.reloads[{outcome.trigger, outcome.result}];
+  state_.last_attempt = outcome.time;
+  state_.last_successful = applied || outcome.result == ReloadResult::unchanged;
+  if (applied) state_.last_success = outcome.time;
+  // At the start there is no change that waited to be applied.
+  if (applied && outcome.trigger != Trigger::start)
+    state_.reload_duration.observe(outcome.duration_seconds);
+  if (outcome.result == ReloadResult::refused)
+    for (const Report& report : outcome.pools)
+      if (report.refused_by != Guard::none) ++state_.remaps_refused[report.pool];
+  state_.last_reload = std::move(outcome);
+}
+
+void Directory::record_ring_build(const std::string& pool, double seconds) {
+  const std::lock_guard lock(mutex_);
+  state_.ring_build_duration[pool].observe(seconds);
+}
+
+void Directory::set_watch_up(bool up) {
+  const std::lock_guard lock(mutex_);
+  state_.watch_up = up;
+}
+
+void Directory::set_ready(bool ready) {
+  const std::lock_guard lock(mutex_);
+  state_.ready = ready;
+}
+
+void Directory::set_stopping() {
+  const std::lock_guard lock(mutex_);
+  state_.stopping = true;
+}
+
+}  // namespace clockwise::upstream
