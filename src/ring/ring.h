@@ -57,13 +57,17 @@ class Ring {
   [[nodiscard]] bool empty() const noexcept { return points().empty(); }
 };
 
+// At most this many points in one ring unless the caller says otherwise.
+inline constexpr std::uint32_t kMaxPoints = 4'000'000;
+
 // The default scheme, `clockwise`: XXH64 with seed 0 on a circle of 2^64. Point i of a server is
 // XXH64(LABEL + "-" + i); a server has floor(points_per_weight × weight + 0.5) of them, however
 // many others there are, so that a change of one server never moves a key between two others.
-// Points of equal position: the smaller label owns it.
-// Fails when the points of all members together exceed config::kMaxPoints; the message says which
+// Points of equal position: the smaller label owns it (of equal labels, the earlier in the list).
+// Fails when the points of all members together exceed `max_points`; the message says which
 // `points` would fit. A positive weight so small that it rounds to no point at all gets one.
 [[nodiscard]] Result<std::shared_ptr<const Ring>> build_clockwise_ring(
-    std::span<const Member> members, std::uint32_t points_per_weight);
+    std::span<const Member> members, std::uint32_t points_per_weight,
+    std::uint32_t max_points = kMaxPoints);
 
 }  // namespace clockwise::ring
