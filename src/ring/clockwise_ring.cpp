@@ -9,7 +9,9 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <utility>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "ring/arc.h"
 #include "ring/ring.h"
@@ -50,8 +52,8 @@ std::string too_many_points(std::span<const Member> members, std::uint32_t point
 std::vector<Point> hash_points(std::span<const Member> members, std::uint32_t points_per_weight) {
   std::vector<ServerIndex> order(members.size());
   std::iota(order.begin(), order.end(), ServerIndex{0});
-  std::stable_sort(order.begin(), order.end(), [&](ServerIndex a, ServerIndex b) {
-    return members[a].label < members[b].label;
+  std::sort(order.begin(), order.end(), [&](ServerIndex a, ServerIndex b) {
+    return std::tie(members[a].label, a) < std::tie(members[b].label, b);
   });
 
   std::vector<Point> points;

@@ -2,39 +2,46 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
+#include <string_view>
+#include <utility>
 
 #include "ring/arc.h"
 
 namespace clockwise::ring {
 namespace {
 
-// The names of both sides as numbers that are equal exactly when the names are.
-class NameIds {
+// The names of both sides as numbers, ordered as the names are.
+class Names {
  public:
-  std::vector<std::uint32_t> of(std::span<const std::string> names) {
-    std::vector<std::uint32_t> ids;
-    ids.reserve(names.size());
-    for (const std::string& name : names) {
-      const auto [entry, fresh] = ids_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-      if (fresh) names_.push_back(name);
-      ids.push_back(entry->second);
-    }
-    return ids;
+  Names(std::span<const std::string> before, std::span<const std::string> after) {
+    sorted_.assign(before.begin(), before.end());
+    sorted_.insert(sorted_.end(), after.begin(), after.end());
+    std::sort(sorted_.begin(), sorted_.end());
+    sorted_.erase(std::unique(sorted_.begin(), sorted_.end()), sorted_.end());
   }
 
-  std::string_view name(std::uint32_t id) const { return names_[id]; }
+  // By server index.
+  std::vector<std::uint32_t> numbers(std::span<const std::string> names) const {
+    std::vector<std::uint32_t> numbers;
+    numbers.reserve(names.size());
+    for (const std::string& name : names) {
+      const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), name);
+      numbers.push_back(static_cast<std::uint32_t>(found - sorted_.begin()));
+    }
+    return numbers;
+  }
+
+  std::string name(std::uint64_t number) const { return std::string(sorted_[number]); }
 
  private:
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
-  std::vector<std::string_view> names_;
+  std::vector<std::string_view> sorted_;
 };
 
 // Walks the points of one ring upwards; knows who owns the positions up to the next one.
 class Cursor {
  public:
-  Cursor(std::span<const Point> points, std::vector<std::uint32_t> ids)
-      : points_(points), ids_(std::move(ids)) {
+  Cursor(std::span<const Point> points, std::vector<std::uint32_t> names)
+      : points_(points), names_(std::move(names)) {
     load();
   }
 
@@ -52,37 +59,60 @@ class Cursor {
   void load() noexcept {
     const bool wrapped = next_ == points_.size();
     end_ = wrapped ? std::numeric_limits<Position>::max() : points_[next_].position;
-    owner_ = ids_[points_[wrapped ? 0 : next_].server];
+    owner_ = names_[points_[wrapped ? 0 : next_].server];
   }
 
   std::span<const Point> points_;
-  std::vector<std::uint32_t> ids_;
+  std::vector<std::uint32_t> names_;  // by server
   std::size_t next_ = 0;
   Position end_ = 0;
   std::uint32_t owner_ = 0;
 };
 
-// Sums of arcs by (from, to).
+// Sums of arcs by (from, to). Arcs are gathered and folded now and then, which beats a hash table:
+// most changes have few pairs, and a new list of all servers has too many for the caches.
 class Account {
  public:
-  void add(std::uint32_t from, std::uint32_t to, Arc arc) {
-    arcs_[std::uint64_t{from} << 32 | to] += arc;
+  void add(std::uint64_t from, std::uint64_t to, Arc arc) {
+    if (sums_.size() == fold_at_) {
+      fold();
+      fold_at_ = std::max(kFoldAt, 2 * sums_.size());
+    }
+    sums_.push_back({from << 32 | to, arc});
   }
 
-  std::vector<Move> moves(const NameIds& ids) const {
+  std::vector<Move> moves(const Names& names) && {
+    fold();
     std::vector<Move> moves;
-    moves.reserve(arcs_.size());
-    for (const auto& [pair, arc] : arcs_)
-      moves.push_back({std::string(ids.name(static_cast<std::uint32_t>(pair >> 32))),
-                       std::string(ids.name(static_cast<std::uint32_t>(pair))), share_of(arc)});
-    std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
-      return std::tie(a.from, a.to) < std::tie(b.from, b.to);
-    });
+    moves.reserve(sums_.size());
+    for (const Sum& sum : sums_)
+      moves.push_back(
+          {names.name(sum.pair >> 32), names.name(sum.pair & 0xffff'ffff), share_of(sum.arc)});
     return moves;
   }
 
  private:
-  std::unordered_map<std::uint64_t, Arc> arcs_;
+  struct Sum {
+    std::uint64_t pair;
+    Arc arc;
+  };
+  static constexpr std::size_t kFoldAt = 1 << 16;
+
+  void fold() {
+    std::sort(sums_.begin(), sums_.end(),
+              [](const Sum& a, const Sum& b) { return a.pair < b.pair; });
+    std::size_t kept = 0;
+    for (const Sum& sum : sums_) {
+      if (kept > 0 && sums_[kept - 1].pair == sum.pair)
+        sums_[kept - 1].arc += sum.arc;
+      else
+        sums_[kept++] = sum;
+    }
+    sums_.resize(kept);
+  }
+
+  std::vector<Sum> sums_;
+  std::size_t fold_at_ = kFoldAt;
 };
 
 bool owns_something(const RingView& view) { return view.ring != nullptr && !view.ring->empty(); }
@@ -91,9 +121,9 @@ bool owns_something(const RingView& view) { return view.ring != nullptr && !view
 
 std::vector<Move> moved_arcs(const RingView& before, const RingView& after) {
   if (!owns_something(before) || !owns_something(after)) return {};
-  NameIds ids;
-  Cursor old_arc(before.ring->points(), ids.of(before.names));
-  Cursor new_arc(after.ring->points(), ids.of(after.names));
+  const Names names(before.names, after.names);
+  Cursor old_arc(before.ring->points(), names.numbers(before.names));
+  Cursor new_arc(after.ring->points(), names.numbers(after.names));
   Account account;
   Arc start = 0;
   while (start < kWholeCircle) {
@@ -105,7 +135,7 @@ std::vector<Move> moved_arcs(const RingView& before, const RingView& after) {
     if (old_arc.end() == end) old_arc.pass(end);
     if (new_arc.end() == end) new_arc.pass(end);
   }
-  return account.moves(ids);
+  return std::move(account).moves(names);
 }
 
 }  // namespace clockwise::ring
