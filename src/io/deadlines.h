@@ -1,0 +1,123 @@
+// Every deadline of one event loop, in one wheel with a coarse clock.
+//
+// A timer for each operation costs more than all the rest of a request (docs/adr/0001). Here a
+// deadline is a number in the connection: moving it later, which is what every request does, is one
+// store. Only a deadline that comes nearer than the connection's slot moves it to another slot. The
+// loop turns the wheel every kTick; a deadline fires at most one tick late, never early. One thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace clockwise::io {
+
+using Milliseconds = std::uint64_t;  // on the loop's steady clock
+
+class Deadlines {
+ public:
+  static constexpr Milliseconds kTick = 50;
+  static constexpr Milliseconds kNever = ~Milliseconds{0};
+
+  // One per connection, embedded; unlinked by its destructor.
+  class Node {
+   public:
+    Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    virtual void on_deadline() = 0;
+    [[nodiscard]] Milliseconds deadline() const noexcept { return deadline_; }
+
+   protected:
+    ~Node() { unlink(); }
+
+   private:
+    friend class Deadlines;
+    void unlink() noexcept {
+      if (next_ == nullptr) return;
+      prev_->next_ = next_;
+      next_->prev_ = prev_;
+      next_ = prev_ = nullptr;
+    }
+    [[nodiscard]] bool linked() const noexcept { return next_ != nullptr; }
+
+    // A slot's list head is a bare pair of links; nodes are linked in a ring through it.
+    Node* next_ = nullptr;
+    Node* prev_ = nullptr;
+    Milliseconds deadline_ = kNever;
+    Milliseconds slot_time_ = 0;  // when the slot it stands in is looked at
+  };
+
+  Deadlines() {
+    for (Head& head : slots_) head.next_ = head.prev_ = &head;
+  }
+
+  void set(Node& node, Milliseconds deadline) noexcept {
+    node.deadline_ = deadline;
+    if (node.linked() && node.slot_time_ <= deadline) return;  // looked at in time as it is
+    if (deadline == kNever && !node.linked()) return;
+    link(node);
+  }
+  void clear(Node& node) noexcept { node.deadline_ = kNever; }  // stays linked: see above
+
+  // Fires what is due at `now`. A node may be destroyed or set again by its own on_deadline() or by
+  // another's.
+  void advance(Milliseconds now) {
+    while (turned_ + kTick <= now) {
+      turned_ += kTick;
+      turn_slot(slots_[(turned_ / kTick) % kSlots]);
+    }
+  }
+  // The wheel starts at the loop's time, not at 0. REQUIRES: nothing set yet.
+  void start(Milliseconds now) noexcept { turned_ = now - now % kTick; }
+
+ private:
+  static constexpr std::size_t kSlots = 1024;  // 51 s; later deadlines are looked at again on the way
+
+  struct Head final : Node {
+    void on_deadline() override {}
+    using Node::next_;
+    using Node::prev_;
+  };
+
+  void link(Node& node) noexcept {
+    node.unlink();
+    const Milliseconds farthest = turned_ + (kSlots - 1) * kTick;
+    Milliseconds at = node.deadline_ < farthest ? node.deadline_ : farthest;
+    at = (at + kTick - 1) / kTick * kTick;
+    if (at <= turned_) at = turned_ + kTick;
+    node.slot_time_ = at;
+    Node& head = slots_[(at / kTick) % kSlots];
+    node.prev_ = head.prev_;
+    node.next_ = &head;
+    head.prev_->next_ = &node;
+    head.prev_ = &node;
+  }
+
+  void turn_slot(Head& slot) {
+    // Taken off as a whole first: a node that is set again while we fire lands in a later slot.
+    Head due;
+    if (slot.next_ == &slot) return;
+    due.next_ = slot.next_;
+    due.prev_ = slot.prev_;
+    due.next_->prev_ = &due;
+    due.prev_->next_ = &due;
+    slot.next_ = slot.prev_ = &slot;
+    while (due.next_ != &due) {
+      Node& node = *due.next_;
+      node.unlink();
+      if (node.deadline_ <= turned_) {
+        node.deadline_ = kNever;
+        node.on_deadline();
+      } else if (node.deadline_ != kNever) {
+        link(node);
+      }
+    }
+    due.next_ = due.prev_ = nullptr;
+  }
+
+  std::array<Head, kSlots> slots_;
+  Milliseconds turned_ = 0;
+};
+
+}  // namespace clockwise::io

@@ -1,0 +1,124 @@
+#include "io/loop.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "io/handler_memory.h"
+#include "io/stream.h"
+
+namespace clockwise::io {
+
+namespace asio = boost::asio;
+
+Loop::Loop() : io(1), timer_(io) {
+  refresh();
+  deadlines.start(now());
+}
+
+Loop::~Loop() {
+  // What still lives must end before the io_context does; its handlers never run.
+  dead_.clear();
+}
+
+void Loop::read_at_end_of_turn(Stream& stream) {
+  to_read_.push_back(&stream);
+  want_end_of_turn();
+}
+
+void Loop::watch_after_next_turn(Stream& stream) {
+  watch_next_.push_back(&stream);
+  want_end_of_turn();
+}
+
+void Loop::bury(std::unique_ptr<Mortal> dead) {
+  dead_.push_back(std::move(dead));
+  want_end_of_turn();
+}
+
+void Loop::want_end_of_turn() {
+  if (end_of_turn_posted_) return;
+  end_of_turn_posted_ = true;
+  // Queued behind every event of this turn.
+  asio::post(io, [this] { end_of_turn(); });
+}
+
+void Loop::end_of_turn() {
+  end_of_turn_posted_ = false;
+  reclaim_blocks();
+
+  reading_now_.swap(to_read_);
+  for (Stream* stream : reading_now_) {
+    stream->read_queued_ = false;
+    if (!stream->closed_) stream->start_read();
+  }
+  reading_now_.clear();
+
+  for (Stream* stream : watch_now_) {
+    stream->watch_queued_ = false;
+    if (stream->watch_wanted_ && !stream->closed_ && !stream->reading_ && !stream->read_queued_) {
+      stream->start_read();
+    }
+  }
+  watch_now_.clear();
+  watch_now_.swap(watch_next_);
+  if (!watch_now_.empty()) want_end_of_turn();
+
+  bury_the_quiet();
+}
+
+// Reads begun at the end of the last turn and not answered since are waiting: their empty blocks go
+// back. Those that were answered at once have been handled by now, since their events were queued
+// before this one.
+void Loop::reclaim_blocks() {
+  for (Stream* stream : lent_) {
+    if (stream == nullptr) continue;
+    stream->block_is_lent_ = false;
+    if (stream->reading_ && stream->in_.empty() && !stream->waiting_to_write_) stream->in_.release();
+  }
+  lent_.clear();
+}
+
+void Loop::bury_the_quiet() {
+  // Destructors may bury others; those wait for the next turn.
+  auto dead = std::exchange(dead_, {});
+  std::erase_if(dead, [](const auto& d) { return d->quiet(); });
+  for (auto& d : dead) dead_.push_back(std::move(d));
+}
+
+void Loop::forget(Stream& stream) noexcept {
+  const auto drop = [&](std::vector<Stream*>& list) {
+    std::replace(list.begin(), list.end(), &stream, static_cast<Stream*>(nullptr));
+    std::erase(list, nullptr);
+  };
+  if (stream.read_queued_) drop(to_read_);
+  if (stream.watch_queued_) {
+    drop(watch_now_);
+    drop(watch_next_);
+  }
+  if (stream.block_is_lent_) std::replace(lent_.begin(), lent_.end(), &stream, static_cast<Stream*>(nullptr));
+}
+
+void Loop::start_ticking(std::function<void(std::uint64_t)> every_tick) {
+  every_tick_ = std::move(every_tick);
+  tick_due_ = std::chrono::steady_clock::now();
+  tick();
+}
+
+void Loop::stop_ticking() { timer_.cancel(); }
+
+void Loop::tick() {
+  tick_due_ = std::max(tick_due_, std::chrono::steady_clock::now() - std::chrono::seconds(1)) +
+              std::chrono::milliseconds(Deadlines::kTick);
+  timer_.expires_at(tick_due_);
+  timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    refresh();
+    const auto late = std::chrono::nanoseconds(now_ns_) - tick_due_.time_since_epoch();
+    every_tick_(late.count() > 0 ? static_cast<std::uint64_t>(late.count()) : 0);
+    deadlines.advance(now());
+    want_end_of_turn();
+    tick();
+  });
+}
+
+}  // namespace clockwise::io

@@ -1,0 +1,89 @@
+// What all connections of one event loop share: its io_context, blocks, deadlines, pipes, and the work
+// that waits for the end of the turn.
+//
+// One worker thread owns a Loop and runs it; nothing here may be touched from another thread except
+// by asio::post(loop.io, …).
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "io/buffer.h"
+#include "io/deadlines.h"
+#include "io/pipes.h"
+
+namespace clockwise::io {
+
+class Stream;
+
+// Something that must outlive the operations it has started. Given to Loop::bury(), it is destroyed
+// at the end of a turn in which quiet() holds.
+class Mortal {
+ public:
+  virtual ~Mortal() = default;
+  [[nodiscard]] virtual bool quiet() const noexcept = 0;
+};
+
+class Loop {
+ public:
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  boost::asio::io_context io;
+  BlockPool blocks;
+  Deadlines deadlines;
+  PipePool pipes;
+
+  // Steady time of the event being handled; refresh() before work that measures.
+  [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
+  [[nodiscard]] Milliseconds now() const noexcept { return now_ns_ / 1'000'000; }
+  std::uint64_t refresh() noexcept {
+    now_ns_ = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(
+            std::chrono::steady_clock::now().time_since_epoch())
+            .count());
+    return now_ns_;
+  }
+
+  // Starts the deadline tick; `every_tick(delay_ns)` is told how late the tick came.
+  void start_ticking(std::function<void(std::uint64_t delay_ns)> every_tick);
+  void stop_ticking();
+
+  void bury(std::unique_ptr<Mortal> dead);
+
+  // --- for Stream only ---
+  // Reads of one turn are begun together at its end: by then the answer is often there, and the
+  // read that Asio tries first succeeds (docs/adr/0001).
+  void read_at_end_of_turn(Stream& stream);
+  // An idle connection is watched from the end of the next turn on: under load it is in use again
+  // by then, and the try would be wasted.
+  void watch_after_next_turn(Stream& stream);
+  void lent(Stream& stream) { lent_.push_back(&stream); }
+  void forget(Stream& stream) noexcept;  // before a stream is destroyed
+  void want_end_of_turn();
+
+ private:
+  void end_of_turn();
+  void reclaim_blocks();
+  void bury_the_quiet();
+  void tick();
+
+  std::uint64_t now_ns_ = 0;
+  bool end_of_turn_posted_ = false;
+  std::vector<Stream*> to_read_, reading_now_;
+  std::vector<Stream*> watch_now_, watch_next_;
+  std::vector<Stream*> lent_;
+  std::vector<std::unique_ptr<Mortal>> dead_;
+  boost::asio::steady_timer timer_;
+  std::chrono::steady_clock::time_point tick_due_;
+  std::function<void(std::uint64_t)> every_tick_;
+};
+
+}  // namespace clockwise::io

@@ -1,0 +1,195 @@
+#include "io/stream.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <cerrno>
+
+#include "io/handler_memory.h"
+
+namespace clockwise::io {
+
+namespace asio = boost::asio;
+
+void Stream::read_soon() {
+  watch_wanted_ = false;
+  if (reading_ || read_queued_ || closed_) return;
+  read_queued_ = true;
+  loop_.read_at_end_of_turn(*this);
+}
+
+void Stream::watch_idle() {
+  if (reading_ || read_queued_ || closed_) return;
+  watch_wanted_ = true;
+  if (watch_queued_) return;
+  watch_queued_ = true;
+  loop_.watch_after_next_turn(*this);
+}
+
+namespace {
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+
+class SocketStream final : public Stream {
+ public:
+  // The executor type is named so that operations are not type-erased.
+  using Socket =
+      asio::basic_stream_socket<asio::generic::stream_protocol, asio::io_context::executor_type>;
+
+  SocketStream(Loop& loop, Owner& owner) : Stream(loop), owner_(owner), socket_(loop.io) {}
+
+  SocketStream(Loop& loop, Owner& owner, int family, int descriptor)
+      : Stream(loop),
+        owner_(owner),
+        socket_(loop.io, asio::generic::stream_protocol(family, 0), descriptor) {}
+
+  ~SocketStream() override { loop_.forget(*this); }
+
+  bool has_news() noexcept override {
+    char octet;
+    const ssize_t n = ::recv(socket_.native_handle(), &octet, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n >= 0 || (errno != EAGAIN && errno != EINTR);
+  }
+
+  Written write(std::span<const iovec> pieces) noexcept override {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    ssize_t n;
+    do {
+      n = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n >= 0) return {static_cast<std::size_t>(n), {}};
+    if (errno == EAGAIN) return {0, {}};
+    return {0, last_error()};
+  }
+
+  void wait_writable() override {
+    ++operations_;
+    waiting_to_write_ = true;
+    socket_.async_wait(Socket::wait_write, [this](const error_code& error) {
+      waiting_to_write_ = false;
+      if (finished()) owner_.on_writable(error);
+    });
+  }
+
+  void wait_readable() override {
+    ++operations_;
+    socket_.async_wait(Socket::wait_read, [this](const error_code& error) {
+      if (finished()) owner_.on_readable(error);
+    });
+  }
+
+  int splice_handle() const noexcept override {
+    return const_cast<Socket&>(socket_).native_handle();
+  }
+
+  void connect(const Endpoint& endpoint) override {
+    ++operations_;
+    closed_ = false;
+    socket_.async_connect(endpoint, [this](const error_code& error) {
+      if (finished()) owner_.on_connected(error);
+    });
+  }
+
+  void no_delay() noexcept override {
+    // Fails on a unix socket, which needs none.
+    const int on = 1;
+    ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+
+  void shutdown_send() noexcept override {
+    error_code ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+  }
+
+  void close() noexcept override {
+    closed_ = true;
+    watch_wanted_ = false;
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  void reset() noexcept override {
+    error_code ignored;
+    socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+    close();
+  }
+
+ private:
+  using Memory = HandlerMemory<192>;
+
+  // Asks for its memory only when a read is really tried, so that a connection that waits owns none.
+  class LentBlock {
+   public:
+    using value_type = asio::mutable_buffer;
+    explicit LentBlock(SocketStream& stream) noexcept : stream_(&stream) {}
+    [[nodiscard]] const asio::mutable_buffer* begin() const {
+      stream_->window_ = {stream_->in_.tail(), stream_->in_.room()};
+      return &stream_->window_;
+    }
+    [[nodiscard]] const asio::mutable_buffer* end() const noexcept { return &stream_->window_ + 1; }
+
+   private:
+    SocketStream* stream_;
+  };
+
+  struct ReadHandler {
+    using allocator_type = HandlerAllocator<void, Memory>;
+    SocketStream* stream;
+    [[nodiscard]] HandlerAllocator<char, Memory> get_allocator() const noexcept {
+      return HandlerAllocator<char, Memory>(stream->read_memory_);
+    }
+    void operator()(const error_code& error, std::size_t n) const { stream->on_read(error, n); }
+  };
+
+  void start_read() override {
+    ++operations_;
+    reading_ = true;
+    socket_.async_read_some(LentBlock(*this), ReadHandler{this});
+    if (in_.empty() && in_.has_block() && !block_is_lent_) {
+      block_is_lent_ = true;
+      loop_.lent(*this);
+    }
+  }
+
+  void on_read(const error_code& error, std::size_t n) {
+    reading_ = false;
+    // The block went back to the pool between the read and this event: the octets are lost. Cannot
+    // happen while handlers run in the order they were queued (Loop::reclaim_blocks).
+    const bool lost = n > 0 && !in_.has_block();
+    if (!lost) in_.commit(n);
+    if (in_.empty()) in_.release();
+    if (!finished()) return;
+    owner_.on_read(lost ? error_code(asio::error::no_buffer_space) : error, lost ? 0 : n);
+  }
+
+  // One handler less to come; false when the stream was closed meanwhile and nobody must be told.
+  bool finished() noexcept {
+    --operations_;
+    if (!closed_) return true;
+    loop_.want_end_of_turn();  // someone may wait to be buried
+    return false;
+  }
+
+  Owner& owner_;
+  Socket socket_;
+  asio::mutable_buffer window_;
+  Memory read_memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner, int family, int descriptor) {
+  return std::make_unique<SocketStream>(loop, owner, family, descriptor);
+}
+
+std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner) {
+  return std::make_unique<SocketStream>(loop, owner);
+}
+
+}  // namespace clockwise::io

@@ -1,0 +1,116 @@
+// Connections of one worker to one server: lent for an exchange, kept warm in between.
+//
+// One thread. A connection is either idle (ours), lent (its User's), or dying. Idle connections are
+// watched: whatever arrives on them, an end or octets nobody asked for, kills them, so that no answer
+// can reach a request it does not belong to (RFC 9112 section 9.2).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/model.h"
+#include "io/loop.h"
+#include "io/stream.h"
+#include "metrics/cells.h"
+#include "upstream/routing.h"
+
+namespace clockwise::upstream {
+
+class ServerConnections;
+
+class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::Deadlines::Node {
+ public:
+  // The exchange that borrowed the connection; told of everything until it gives it back.
+  class User {
+   public:
+    virtual void on_server_connected(const io::error_code& error) = 0;
+    virtual void on_server_read(const io::error_code& error, std::size_t n) = 0;
+    virtual void on_server_readable(const io::error_code& error) = 0;
+    virtual void on_server_writable(const io::error_code& error) = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  ServerConnection(io::Loop& loop, ServerConnections& home);
+  ~ServerConnection() = default;
+
+  [[nodiscard]] io::Stream& stream() noexcept { return *stream_; }
+  [[nodiscard]] ServerConnections& home() noexcept { return home_; }
+  [[nodiscard]] bool connected() const noexcept { return connected_; }
+  // Whether it has carried an exchange before: a failure may then be a stale connection, which says
+  // nothing about the server.
+  [[nodiscard]] bool reused() const noexcept { return exchanges_ > 1; }
+
+  [[nodiscard]] bool quiet() const noexcept override { return stream_->quiet(); }
+
+ private:
+  friend class ServerConnections;
+  void on_read(const io::error_code& error, std::size_t n) override;
+  void on_readable(const io::error_code& error) override;
+  void on_writable(const io::error_code& error) override;
+  void on_connected(const io::error_code& error) override;
+  void on_deadline() override;
+  void connect_next(const io::error_code& last);
+
+  ServerConnections& home_;
+  std::unique_ptr<io::Stream> stream_;
+  User* user_ = nullptr;
+  std::uint32_t exchanges_ = 0;
+  std::uint32_t next_endpoint_ = 0;
+  std::uint32_t idle_slot_ = 0;  // place in the idle list while idle
+  bool connected_ = false;
+};
+
+class ServerConnections {
+ public:
+  ServerConnections(io::Loop& loop, std::shared_ptr<Backend> backend, std::size_t worker);
+  ~ServerConnections();
+  ServerConnections(const ServerConnections&) = delete;
+  ServerConnections& operator=(const ServerConnections&) = delete;
+
+  [[nodiscard]] const std::string& name() const noexcept { return backend_->name; }
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  [[nodiscard]] metrics::BackendCells& cells() noexcept { return cells_; }
+  [[nodiscard]] bool reachable() const noexcept { return !endpoints_.empty(); }
+
+  // Settings of the newest snapshot. A new address is a new ServerConnections.
+  void configure(const Server& server, const config::Pool& pool);
+
+  // A connection for one exchange: an idle one, ready to use (connected()), or a new one that will
+  // tell `user` with on_server_connected(). `fresh`: never an idle one.
+  // REQUIRES: reachable().
+  [[nodiscard]] ServerConnection& lease(ServerConnection::User& user, bool fresh);
+  // Ends the loan. `reusable`: the exchange ended cleanly and nothing is left in the buffer; anything
+  // else closes it. `watch_now`: framing gave no proof that the server sent nothing more.
+  void give_back(ServerConnection& connection, bool reusable, bool watch_now);
+
+  // Exchanges hold the object they were started on, also after its server left the list.
+  void hold() noexcept { ++holders_; }
+  void let_go() noexcept { --holders_; }
+  // Its server left the list or moved: idle connections end now, lent ones when they come back.
+  void retire();
+  [[nodiscard]] bool disposable() const noexcept { return retired_ && holders_ == 0 && lent_ == 0; }
+  void close_idle();
+
+ private:
+  friend class ServerConnection;
+  void remove_idle(ServerConnection& connection);
+  void end(std::unique_ptr<ServerConnection> connection);
+
+  io::Loop& loop_;
+  std::shared_ptr<Backend> backend_;
+  metrics::BackendCells& cells_;
+  std::string address_;
+  std::vector<Endpoint> endpoints_;
+  config::Connections limits_;
+  io::Milliseconds idle_timeout_ = 0;
+  std::vector<std::unique_ptr<ServerConnection>> idle_;  // the last one in goes out first
+  std::uint32_t holders_ = 0, lent_ = 0;
+  std::uint32_t first_endpoint_ = 0;
+  bool retired_ = false;
+};
+
+}  // namespace clockwise::upstream
