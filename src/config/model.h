@@ -29,6 +29,8 @@ struct Address {
 struct Admin {
   Address address{.text = "127.0.0.1:9901", .host = "127.0.0.1", .port = 9901, .path = {}};
   std::string token;  // empty: calls that change something are accepted from loopback only
+
+  friend bool operator==(const Admin&, const Admin&) = default;
 };
 
 struct Limits {
@@ -36,6 +38,8 @@ struct Limits {
   std::uint32_t header_size = 32 * 1024;   // bytes of one head, request or response
   std::uint32_t headers = 100;             // field lines of one head; bounds work per request
   std::uint64_t body_size = 0;             // bytes; 0 = no limit, bodies are streamed
+
+  friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 struct ListenerTimeouts {
@@ -43,6 +47,8 @@ struct ListenerTimeouts {
   milliseconds body{30'000};    // between two reads of a request body
   milliseconds idle{60'000};    // a keep-alive connection without a request
   milliseconds write{30'000};   // no progress while sending to the client
+
+  friend bool operator==(const ListenerTimeouts&, const ListenerTimeouts&) = default;
 };
 
 enum class ForwardedStyle { x_forwarded_for, forwarded, off };
@@ -56,6 +62,8 @@ struct Network {
 struct Forwarded {
   std::vector<Network> trust{{"127.0.0.0/8"}};  // peers whose X-Forwarded-* are kept and extended
   ForwardedStyle by = ForwardedStyle::x_forwarded_for;
+
+  friend bool operator==(const Forwarded&, const Forwarded&) = default;
 };
 
 struct Listener {
@@ -66,6 +74,8 @@ struct Listener {
   ListenerTimeouts timeouts;
   Forwarded forwarded;
   bool debug_headers = false;  // add Clockwise-Server, -Key-Hash, -Ring to answers
+
+  friend bool operator==(const Listener&, const Listener&) = default;
 };
 
 enum class ServerState { active, draining, down };
@@ -83,12 +93,15 @@ struct Server {
   [[nodiscard]] bool on_ring() const noexcept {
     return weight > 0 && state == ServerState::active;
   }
+  friend bool operator==(const Server&, const Server&) = default;
 };
 
 struct Ring {
   std::string scheme = "clockwise";
   std::uint32_t points = 1024;  // virtual nodes per unit of weight: spread of about 3 %
   std::string key = "{uri}";
+
+  friend bool operator==(const Ring&, const Ring&) = default;
 };
 
 // At most this many points in one pool: 64 MiB of positions and owners.
@@ -96,23 +109,31 @@ inline constexpr std::uint64_t kMaxPoints = 4'000'000;
 
 struct Retry {
   std::uint32_t attempts = 2;  // further tries after the first, each on the next distinct server
+
+  friend bool operator==(const Retry&, const Retry&) = default;
 };
 
 struct PoolTimeouts {
   milliseconds connect{1'000};    // then the next server is tried
   milliseconds response{30'000};  // to the first byte of the answer, and between its bytes
   milliseconds idle{20'000};      // an unused connection is closed; keep it below the server's own
+
+  friend bool operator==(const PoolTimeouts&, const PoolTimeouts&) = default;
 };
 
 struct Connections {
   std::uint32_t max_idle = 64;  // per server and worker
   std::uint32_t max = 0;        // per server, whole process; 0: no limit
+
+  friend bool operator==(const Connections&, const Connections&) = default;
 };
 
 enum class Resolve { start, lazy };
 
 struct Handoff {
   milliseconds max_window{600'000};  // how long the ring before a change is remembered
+
+  friend bool operator==(const Handoff&, const Handoff&) = default;
 };
 
 struct Pool {
@@ -127,6 +148,8 @@ struct Pool {
   PoolTimeouts timeouts;
   Resolve resolve = Resolve::start;
   Connections connections;
+
+  friend bool operator==(const Pool&, const Pool&) = default;
 };
 
 enum class LogFormat { json, combined };
@@ -135,6 +158,8 @@ struct AccessLog {
   std::string file = "stderr";  // stderr, stdout or a path
   LogFormat format = LogFormat::json;
   double sample = 1.0;  // share of requests that are logged
+
+  friend bool operator==(const AccessLog&, const AccessLog&) = default;
 };
 
 enum class PerBackend { full, basic, off };
@@ -143,6 +168,8 @@ struct Metrics {
   PerBackend per_backend = PerBackend::full;
   milliseconds removed_grace{600'000};  // counters of a removed server stay this long
   std::uint32_t max_series = 50'000;
+
+  friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
 struct Config {
@@ -160,6 +187,8 @@ struct Config {
       if (p.name == name) return &p;
     return nullptr;
   }
+
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 }  // namespace clockwise::config
