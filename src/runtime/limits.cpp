@@ -1,0 +1,39 @@
+#include "runtime/limits.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace clockwise::runtime {
+namespace {
+
+constexpr std::uint64_t kReserve = 64;           // admin, files, logs, the watch
+constexpr std::uint64_t kReservePerWorker = 16;  // its loop, timers, idle server connections
+constexpr std::uint64_t kFewest = 8;             // fewer connections are no service
+constexpr std::uint64_t kMost = 1U << 18U;       // a limit of 10^9 descriptors is no promise
+
+}  // namespace
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+Result<std::uint32_t> automatic_connections(std::uint64_t descriptors, std::uint32_t workers,
+                                            std::size_t listeners) {
+  const std::uint64_t sockets = std::uint64_t{workers} * std::max<std::size_t>(listeners, 1);
+  const std::uint64_t reserve = kReserve + kReservePerWorker * workers + sockets;
+  const std::uint64_t needed = reserve + 2 * kFewest * sockets;
+  if (descriptors < needed)
+    return fail(fmt::format(
+        "the limit of open files is {}: {} workers and {} listeners need at least {} (raise it with "
+        "`ulimit -n` or LimitNOFILE=, or run fewer workers)",
+        descriptors, workers, listeners, needed));
+  return static_cast<std::uint32_t>(std::min((descriptors - reserve) / 2 / sockets, kMost));
+}
+
+}  // namespace clockwise::runtime

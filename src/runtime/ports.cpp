@@ -1,0 +1,95 @@
+#include "runtime/ports.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+
+namespace clockwise::runtime {
+namespace {
+
+using boost::asio::ip::tcp;
+
+std::string cause_of(int error) {
+  switch (error) {
+    case EADDRINUSE: return "the port is in use by another process";
+    case EACCES: return "no permission (ports below 1024 need root or CAP_NET_BIND_SERVICE)";
+    case EADDRNOTAVAIL: return "this machine has no such address";
+    default: return std::strerror(error);
+  }
+}
+
+// A bound socket, or minus the error number.
+int bind_socket(const upstream::Endpoint& endpoint, int option) {
+  const int descriptor =
+      ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (descriptor < 0) return -errno;
+  const int on = 1;
+  ::setsockopt(descriptor, SOL_SOCKET, option, &on, sizeof on);
+  // As the workers' sockets: [::] is IPv6 alone, so that 0.0.0.0 may stand beside it.
+  if (endpoint.protocol().family() == AF_INET6)
+    ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  const auto* address = static_cast<const sockaddr*>(static_cast<const void*>(endpoint.data()));
+  if (::bind(descriptor, address, static_cast<socklen_t>(endpoint.size())) == 0) return descriptor;
+  const int error = errno;
+  ::close(descriptor);
+  return -error;
+}
+
+config::Address bound_address(int descriptor, const config::Address& asked) {
+  tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  if (::getsockname(descriptor, endpoint.data(), &size) != 0) return asked;
+  endpoint.resize(size);
+  const std::string host = endpoint.address().to_string();
+  const char* pattern = endpoint.address().is_v6() ? "[{}]:{}" : "{}:{}";
+  return {.text = fmt::format(fmt::runtime(pattern), host, endpoint.port()),
+          .host = host,
+          .port = endpoint.port(),
+          .path = {}};
+}
+
+}  // namespace
+
+Ports::~Ports() {
+  for (const auto& [name, held] : held_) ::close(held.descriptor);
+}
+
+Result<config::Address> Ports::hold(const config::Listener& listener, const HostAddresses& hosts) {
+  const config::Address& asked = listener.address;
+  if (const auto found = held_.find(listener.name); found != held_.end()) {
+    if (found->second.asked == asked) return found->second.taken;
+    release(listener.name);
+  }
+  if (asked.is_unix()) return asked;  // a path has no port to hold
+
+  const auto failed = [&](const std::string& cause) {
+    return fail(fmt::format("listener {}: cannot listen on {}: {}", listener.name, asked.text, cause));
+  };
+  const std::vector<upstream::Endpoint> candidates = endpoints(asked, hosts);
+  if (candidates.empty()) return failed("the name does not resolve");
+
+  // SO_REUSEPORT alone would share the port with another process of the same user unnoticed.
+  if (asked.port != 0) {
+    const int probe = bind_socket(candidates.front(), SO_REUSEADDR);
+    if (probe < 0) return failed(cause_of(-probe));
+    ::close(probe);
+  }
+  const int descriptor = bind_socket(candidates.front(), SO_REUSEPORT);
+  if (descriptor < 0) return failed(cause_of(-descriptor));
+  config::Address taken = bound_address(descriptor, asked);
+  held_[listener.name] = Held{descriptor, asked, taken};
+  return taken;
+}
+
+void Ports::release(const std::string& listener) {
+  const auto found = held_.find(listener);
+  if (found == held_.end()) return;
+  ::close(found->second.descriptor);
+  held_.erase(found);
+}
+
+}  // namespace clockwise::runtime
