@@ -1,0 +1,34 @@
+// Where a key of a pool is: what `lookup` on the command line and in the admin API answer.
+//
+// Pure; health plays no part. Here the answer is the ring's alone.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/model.h"
+#include "ring/ring.h"
+
+namespace clockwise::upstream {
+
+struct KeyPlace {
+  ring::Position hash = 0;
+  std::vector<ring::ServerIndex> owners;  // distinct, the home first; empty: the ring is
+};
+
+// The first `replicas` distinct servers on the walk from `position`, or as many as the ring has.
+[[nodiscard]] KeyPlace locate(const ring::Ring& ring, ring::Position position,
+                              std::uint32_t replicas = 1);
+
+// {"key", "hash": "decimal", "server", "address", "replicas": [names], "previous"}. `replicas` are
+// all owners, the home first. Bytes of the key that are not UTF-8 show as U+FFFD, for JSON has no
+// other. `previous`: the owner before a change that is still handed off, if that is known.
+[[nodiscard]] boost::json::object to_json(const config::Pool& pool, std::string_view key,
+                                          const KeyPlace& place,
+                                          const std::optional<std::string>& previous = {});
+
+}  // namespace clockwise::upstream

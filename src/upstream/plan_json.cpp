@@ -1,0 +1,102 @@
+#include <boost/json.hpp>
+#include <cmath>
+
+#include "upstream/plan.h"
+
+namespace clockwise::upstream {
+namespace {
+
+namespace json = boost::json;
+
+// Whole numbers print as 0 and 1, not as 0E0 and 1E0; all others with every digit they need.
+json::value number(double value) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (value == std::trunc(value) && std::abs(value) < kExact)
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+json::value number(const std::optional<double>& value) {
+  return value ? number(*value) : json::value(nullptr);
+}
+
+json::value text(const std::optional<std::string>& value) {
+  return value ? json::value(*value) : json::value(nullptr);
+}
+
+json::array to_json(const std::vector<ring::Move>& moves) {
+  json::array array;
+  array.reserve(moves.size());
+  for (const ring::Move& move : moves)
+    array.push_back({{"from", move.from}, {"to", move.to}, {"ratio", number(move.ratio)}});
+  return array;
+}
+
+json::object to_json(const ServerReport& server) {
+  json::array changes;
+  for (const std::string& change : server.changes) changes.emplace_back(change);
+  return {{"name", server.name},
+          {"changes", std::move(changes)},
+          {"address_before", text(server.address_before)},
+          {"address_after", text(server.address_after)},
+          {"state_before", text(server.state_before)},
+          {"state_after", text(server.state_after)},
+          {"weight_before", number(server.weight_before)},
+          {"weight_after", number(server.weight_after)},
+          {"expected_before", number(server.expected_before)},
+          {"expected_after", number(server.expected_after)},
+          {"share_before", number(server.share_before)},
+          {"share_after", number(server.share_after)},
+          {"lost_ratio", number(server.lost_ratio)},
+          {"gained_ratio", number(server.gained_ratio)}};
+}
+
+json::value name_of(Guard guard) {
+  switch (guard) {
+    case Guard::max_remap:
+      return "max_remap";
+    case Guard::max_shrink:
+      return "max_shrink";
+    case Guard::none:
+      break;
+  }
+  return nullptr;
+}
+
+json::object guard_json(const Report& report) {
+  return {{"max_remap", number(report.max_remap)},
+          {"max_shrink", number(report.max_shrink)},
+          {"shrink_ratio", number(report.shrink_ratio)},
+          {"refused_by", name_of(report.refused_by)}};
+}
+
+json::object to_json(const KeyCount& keys) {
+  json::array moves;
+  for (const KeyMove& move : keys.moves)
+    moves.push_back({{"from", move.from}, {"to", move.to}, {"count", move.count}});
+  return {{"total", keys.total}, {"moved", keys.moved}, {"moves", std::move(moves)}};
+}
+
+}  // namespace
+
+json::object to_json(const Report& report, bool with_guard_and_keys) {
+  json::array servers;
+  servers.reserve(report.servers.size());
+  for (const ServerReport& server : report.servers) servers.push_back(to_json(server));
+  json::object object{{"pool", report.pool},
+                      {"scheme", report.scheme},
+                      {"exact", report.exact},
+                      {"digest_before", text(report.digest_before)},
+                      {"digest_after", text(report.digest_after)},
+                      {"moved_ratio", number(report.moved_ratio)},
+                      {"minimum_ratio", number(report.minimum_ratio)},
+                      {"needless_ratio", number(report.needless_ratio)},
+                      {"moves", to_json(report.moves)},
+                      {"servers", std::move(servers)}};
+  if (!with_guard_and_keys) return object;
+  object["guard"] = guard_json(report);
+  if (report.keys) object["keys"] = to_json(*report.keys);
+  return object;
+}
+
+}  // namespace clockwise::upstream

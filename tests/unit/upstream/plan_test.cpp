@@ -1,0 +1,271 @@
+// The report on a change, checked against figures that are worked out in another way.
+#include "upstream/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "support/pools.h"
+
+namespace clockwise::upstream {
+namespace {
+
+using config::ServerState;
+using test::BuiltPool;
+using test::kNoPool;
+using test::server;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const ServerReport& of(const Report& report, std::string_view name) {
+  for (const ServerReport& server : report.servers)
+    if (server.name == name) return server;
+  throw std::runtime_error("no such server in the report");
+}
+
+std::vector<std::string> names(const Report& report) {
+  std::vector<std::string> found;
+  for (const ServerReport& server : report.servers) found.push_back(server.name);
+  return found;
+}
+
+TEST(Plan, AddingAServer) {
+  const BuiltPool before{server("a"), server("b"), server("c"), server("d")};
+  const BuiltPool after{server("e"), server("d"), server("c"), server("b"), server("a")};
+  const Report report = plan(before, after);
+
+  EXPECT_EQ(report.pool, "pages");
+  EXPECT_EQ(report.scheme, "clockwise");
+  EXPECT_TRUE(report.exact);
+  EXPECT_TRUE(report.ring_changed());
+  EXPECT_NEAR(report.minimum_ratio, 0.2, 1e-15);
+  EXPECT_EQ(report.needless_ratio, 0);
+  EXPECT_NEAR(report.moved_ratio, after.ring->shares()[0], 1e-12);
+  EXPECT_EQ(report.moves.size(), 4u);
+  EXPECT_THAT(names(report), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_EQ(report.shrink_ratio, 0);
+  EXPECT_EQ(report.refused_by, Guard::none);
+
+  const ServerReport& added = of(report, "e");
+  EXPECT_THAT(added.changes, ElementsAre("added"));
+  EXPECT_EQ(added.weight_before, std::nullopt);
+  EXPECT_EQ(added.share_before, std::nullopt);
+  EXPECT_EQ(added.expected_before, std::nullopt);
+  EXPECT_EQ(added.address_before, std::nullopt);
+  EXPECT_EQ(added.state_before, std::nullopt);
+  EXPECT_EQ(added.address_after, "e:80");
+  EXPECT_EQ(added.state_after, "active");
+  EXPECT_NEAR(added.gained_ratio, report.moved_ratio, 1e-12);
+  EXPECT_EQ(added.lost_ratio, 0);
+
+  const ServerReport& kept = of(report, "a");
+  EXPECT_THAT(kept.changes, IsEmpty());
+  EXPECT_NEAR(*kept.expected_before, 0.25, 1e-15);
+  EXPECT_NEAR(*kept.expected_after, 0.2, 1e-15);
+  EXPECT_NEAR(*kept.share_before - kept.lost_ratio, *kept.share_after, 1e-12);
+}
+
+TEST(Plan, AgreesWithAnIndependentCountOfSampledKeys) {
+  const BuiltPool before{server("a"), server("b", 2), server("c", 0.5), server("d")};
+  const BuiltPool after{server("a"), server("b", 1), server("d"), server("e", 1.5)};
+  const Report report = plan(before, after);
+  std::map<std::pair<std::string, std::string>, double> sampled;
+  std::mt19937_64 random(3);
+  constexpr int kSamples = 200'000;
+  double moved = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    const ring::Position position = random();
+    const std::string& from = before.pool.servers[before.ring->owner(position)].name;
+    const std::string& to = after.pool.servers[after.ring->owner(position)].name;
+    if (from == to) continue;
+    moved += 1.0 / kSamples;
+    sampled[{from, to}] += 1.0 / kSamples;
+  }
+  EXPECT_NEAR(report.moved_ratio, moved, 0.006);
+  ASSERT_EQ(report.moves.size(), sampled.size());
+  for (const ring::Move& move : report.moves)
+    EXPECT_NEAR(move.ratio, (sampled[{move.from, move.to}]), 0.006) << move.from << move.to;
+  // Weights 4.5 before and after: a 1, b 2 -> 1, c 0.5 -> none, d 1, e none -> 1.5.
+  EXPECT_NEAR(report.minimum_ratio, 1.5 / 4.5, 1e-12);
+  EXPECT_EQ(report.needless_ratio, 0);
+}
+
+TEST(Plan, SumsOfLostAndGainedAreTheMovedShare) {
+  const BuiltPool before{server("a", 3), server("b"), server("c")};
+  const BuiltPool after{server("b", 2), server("c"), server("x"), server("y", 0.1)};
+  const Report report = plan(before, after);
+  double lost = 0, gained = 0, listed = 0;
+  for (const ServerReport& s : report.servers) lost += s.lost_ratio, gained += s.gained_ratio;
+  for (const ring::Move& move : report.moves) listed += move.ratio;
+  EXPECT_NEAR(lost, report.moved_ratio, 1e-12);
+  EXPECT_NEAR(gained, report.moved_ratio, 1e-12);
+  EXPECT_NEAR(listed, report.moved_ratio, 1e-12);
+}
+
+TEST(Plan, DrainingCountsAsWeightZero) {
+  const BuiltPool before{server("a"), server("b"), server("c")};
+  const BuiltPool after{server("a"), server("b", 1, ServerState::draining), server("c")};
+  const Report report = plan(before, after);
+  const ServerReport& drained = of(report, "b");
+  EXPECT_THAT(drained.changes, ElementsAre("state"));
+  EXPECT_EQ(drained.weight_after, 1);
+  EXPECT_EQ(drained.expected_after, 0);
+  EXPECT_EQ(drained.share_after, 0);
+  EXPECT_EQ(drained.state_after, "draining");
+  EXPECT_NEAR(report.minimum_ratio, 1.0 / 3, 1e-12);
+  EXPECT_EQ(report.needless_ratio, 0);
+  EXPECT_NEAR(report.moved_ratio, before.ring->shares()[1], 1e-12);
+  EXPECT_EQ(report.shrink_ratio, 0);
+}
+
+TEST(Plan, NeedlessMovesAreThoseBetweenServersThatStayTheSame) {
+  config::Pool relabelled = test::pool({server("a"), server("b"), server("c", 2)});
+  const BuiltPool before{relabelled};
+  relabelled.servers[0].label = "another";
+  relabelled.servers[2].weight = 3;
+  const BuiltPool after{relabelled};
+  const Report report = plan(before, after);
+  double expected = 0;
+  for (const ring::Move& move : report.moves)
+    if (move.from != "c" && move.to != "c") expected += move.ratio;
+  EXPECT_GT(expected, 0.05);
+  EXPECT_NEAR(report.needless_ratio, expected, 1e-12);
+}
+
+TEST(Plan, ANewAddressMovesNothingButIsAChange) {
+  const BuiltPool before{server("a"), server("b")};
+  config::Pool moved = before.pool;
+  moved.servers[1].address.text = "10.0.0.9:80";
+  moved.servers[1].address.host = "10.0.0.9";
+  const Report report = plan(before, BuiltPool{moved});
+  EXPECT_FALSE(report.ring_changed());
+  EXPECT_TRUE(report.changed());
+  EXPECT_EQ(report.digest_before, report.digest_after);
+  EXPECT_THAT(of(report, "b").changes, ElementsAre("address"));
+  EXPECT_EQ(summary(report), "new address for b: no key moved");
+}
+
+TEST(Plan, TheSameListInAnotherOrderIsNoChange) {
+  const BuiltPool before{server("a"), server("b")}, after{server("b"), server("a")};
+  const Report report = plan(before, after);
+  EXPECT_FALSE(report.changed());
+  EXPECT_EQ(summary(report), "no change");
+}
+
+TEST(Plan, AnAbsentPoolIsNullOnItsSideAndMovesNothing) {
+  const BuiltPool here{server("a"), server("b")};
+  const Report fresh = plan(kNoPool, here);
+  EXPECT_EQ(fresh.digest_before, std::nullopt);
+  EXPECT_TRUE(fresh.digest_after.has_value());
+  EXPECT_EQ(fresh.moved_ratio, 0);
+  EXPECT_EQ(fresh.minimum_ratio, 0);
+  EXPECT_EQ(fresh.refused_by, Guard::none);
+  EXPECT_THAT(of(fresh, "a").changes, ElementsAre("added"));
+  EXPECT_TRUE(fresh.changed());
+
+  const Report gone = plan(here, kNoPool);
+  EXPECT_EQ(gone.digest_after, std::nullopt);
+  EXPECT_EQ(gone.shrink_ratio, 1);
+  EXPECT_EQ(gone.refused_by, Guard::max_shrink);
+}
+
+struct GuardRow {
+  const char* name;
+  std::size_t kept;  // of 4 servers
+  double max_remap, max_shrink;
+  Guard expected;
+};
+
+TEST(Plan, GuardsRefuseOnlyWhatIsAboveTheirLimit) {
+  const GuardRow rows[] = {
+      {"half gone, limit half", 2, 1, 0.5, Guard::none},
+      {"three quarters gone", 1, 1, 0.5, Guard::max_shrink},
+      {"shrink is looked at first", 1, 0.1, 0.5, Guard::max_shrink},
+      {"too much moves", 3, 0.1, 0.5, Guard::max_remap},
+      {"nothing may move and nothing does", 4, 0, 0, Guard::none},
+      {"everything allowed", 1, 1, 1, Guard::none},
+  };
+  const BuiltPool before{server("a"), server("b"), server("c"), server("d")};
+  for (const GuardRow& row : rows) {
+    config::Pool next = before.pool;
+    next.servers.resize(row.kept);
+    next.max_remap = row.max_remap;
+    next.max_shrink = row.max_shrink;
+    EXPECT_EQ(plan(before, BuiltPool{next}).refused_by, row.expected) << row.name;
+  }
+}
+
+TEST(Plan, AMoveOfEverythingIsWithinALimitOfEverything) {
+  config::Pool renamed = test::pool({server("x"), server("y"), server("z")});
+  renamed.max_remap = renamed.max_shrink = 1;
+  const Report report = plan(BuiltPool{server("a"), server("b"), server("c")}, BuiltPool{renamed});
+  EXPECT_NEAR(report.moved_ratio, 1, 1e-12);
+  EXPECT_LE(report.moved_ratio, 1);
+  EXPECT_EQ(report.refused_by, Guard::none);
+}
+
+TEST(Digest, CoversWhatDecidesAnOwnerAndNothingElse) {
+  const config::Pool base = test::pool({server("a"), server("b", 2)});
+  const std::string digest = ring_digest(base);
+  EXPECT_EQ(digest.size(), 16u);
+  EXPECT_EQ(digest.find_first_not_of("0123456789abcdef"), std::string::npos);
+
+  using Change = void (*)(config::Pool&);
+  const std::pair<const char*, Change> same[] = {
+      {"order", [](config::Pool& p) { std::swap(p.servers[0], p.servers[1]); }},
+      {"address", [](config::Pool& p) { p.servers[0].address.text = "10.9.9.9:1"; }},
+      {"zone", [](config::Pool& p) { p.servers[0].zone = "z"; }},
+      {"name of the pool", [](config::Pool& p) { p.name = "other"; }},
+      {"guards", [](config::Pool& p) { p.max_remap = 0.1; }},
+      {"the name as its own label", [](config::Pool& p) { p.servers[0].label = "a"; }},
+  };
+  for (const auto& [name, change] : same) {
+    config::Pool pool = base;
+    change(pool);
+    EXPECT_EQ(ring_digest(pool), digest) << name;
+  }
+  const std::pair<const char*, Change> different[] = {
+      {"name", [](config::Pool& p) { p.servers[0].name = "c"; }},
+      {"label", [](config::Pool& p) { p.servers[0].label = "c"; }},
+      {"weight", [](config::Pool& p) { p.servers[0].weight = 1.0000001; }},
+      {"state", [](config::Pool& p) { p.servers[0].state = ServerState::down; }},
+      {"points", [](config::Pool& p) { p.ring.points = 1023; }},
+      {"key", [](config::Pool& p) { p.ring.key = "{path}"; }},
+      {"one less", [](config::Pool& p) { p.servers.pop_back(); }},
+  };
+  for (const auto& [name, change] : different) {
+    config::Pool pool = base;
+    change(pool);
+    EXPECT_NE(ring_digest(pool), digest) << name;
+  }
+}
+
+TEST(Digest, TextsThatRunIntoEachOtherDiffer) {
+  config::Pool one = test::pool({server("a")}), other = test::pool({server("a")});
+  one.servers[0].label = "b 1 on\nserver 1:c";
+  other.servers[0].label = "b";
+  other.servers.push_back(server("c"));
+  EXPECT_NE(ring_digest(one), ring_digest(other));
+}
+
+TEST(BuildRing, LeavesServersOffTheRingInTheListWithoutPoints) {
+  const BuiltPool built{server("a"), server("b", 1, ServerState::down), server("c", 0)};
+  EXPECT_EQ(built.ring->points().size(), 1024u);
+  EXPECT_THAT(built.ring->shares(), ElementsAre(1.0, 0.0, 0.0));
+}
+
+TEST(BuildRing, NamesThePoolInItsErrors) {
+  config::Pool large = test::pool({server("a", 5000)});
+  const auto refused = build_ring(large);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("pool pages: "));
+  EXPECT_THAT(refused.error().message, HasSubstr("`points: 800` would fit"));
+  large.ring.scheme = "cloakwise";
+  EXPECT_THAT(build_ring(large).error().message, HasSubstr("\"cloakwise\" is not known"));
+}
+
+}  // namespace
+}  // namespace clockwise::upstream
