@@ -1,8 +1,9 @@
 // Decoder of the chunked transfer coding (RFC 9112 section 7.1), incremental at every octet.
 //
 // Gives back the data without its framing; the proxy writes framing of its own. Strict: 1 to 16 hex
-// digits, CRLF only, extensions parsed, bounded and dropped, trailers checked, bounded and dropped.
-// Pure; a few words of state, so that it can live in the connection.
+// digits up to 2^63-1, CRLF only, blanks only where an extension follows, extensions parsed,
+// bounded and dropped, trailers checked, bounded and dropped. Pure; a few words of state, so that
+// it can live in the connection.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ class ChunkedDecoder {
 
   // Octets of the current chunk that are still to come: lets a relay splice them unread. 0 while in
   // framing.
-  [[nodiscard]] std::uint64_t data_left() const noexcept;
+  [[nodiscard]] std::uint64_t data_left() const noexcept { return at_ == At::data ? left_ : 0; }
   // `n` octets of the current chunk were taken past the decoder. REQUIRES: n <= data_left().
   void skip_data(std::uint64_t n) noexcept;
 
@@ -40,7 +41,44 @@ class ChunkedDecoder {
   static constexpr std::size_t kMaxTrailerFields = 100;
 
  private:
-  // The implementer adds the state here.
+  enum class At : std::uint8_t {
+    size_first,
+    size,
+    size_lf,  // chunk-size [ ext ] CRLF
+    ext_blank,
+    ext_name_first,
+    ext_name,
+    ext_name_blank,  // BWS ";" BWS name BWS
+    ext_value_first,
+    ext_value,
+    ext_quoted,
+    ext_escape,
+    ext_quoted_end,  // "=" BWS value
+    data,
+    data_cr,
+    data_lf,
+    trailer_first,
+    trailer_name,
+    trailer_value,
+    trailer_lf,
+    last_lf,
+    done,
+    bad,
+  };
+
+  At next(char octet) noexcept;
+  At after_size(char octet) noexcept;
+  At in_extension(char octet) noexcept;
+  At in_trailer(char octet) noexcept;
+  At end_size_line() noexcept;
+  At fail(std::string_view why) noexcept;
+
+  At at_ = At::size_first;
+  std::uint8_t digits_ = 0;
+  std::uint16_t extension_octets_ = 0;
+  std::uint16_t trailer_octets_ = 0;
+  std::uint8_t trailer_fields_ = 0;
+  std::uint64_t left_ = 0;  // of the chunk: the size while it is read, then what is still to come
   std::string_view error_;
 };
 

@@ -1,13 +1,15 @@
-// A message head as it leaves the proxy: relayed lines as received, framing and our own fields anew.
+// A message head as it leaves the proxy: relayed lines as received, framing and our own fields
+// anew.
 //
-// The result is a list of slices for one gather write: long runs of received lines, and text written
-// into a scratch area for what is ours. Hop-by-hop lines, framing lines and what a Connection field
-// names are never relayed (RFC 9110 7.6.1); Via, X-Forwarded-* (or Forwarded) and X-Request-Id are
-// added after that, so that no client can name them away.
+// The result is a list of slices for one gather write: long runs of received lines, and text
+// written into a scratch area for what is ours. Hop-by-hop lines, framing lines and what a
+// Connection field names are never relayed (RFC 9110 7.6.1); Via, X-Forwarded-* (or Forwarded) and
+// X-Request-Id are added after that, so that no client can name them away.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,10 @@ namespace clockwise::http {
 // Slices point into the received head and into this object: both must stay in place until sent.
 class Gather {
  public:
+  Gather() = default;
+  Gather(const Gather&) = delete;
+  Gather& operator=(const Gather&) = delete;
+
   void clear() noexcept;
   void relay(std::string_view received);  // kept by reference; joined with the slice before it
                                           // when they touch
@@ -28,39 +34,93 @@ class Gather {
   [[nodiscard]] std::span<const std::string_view> slices() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;  // octets in all
 
+  static constexpr std::size_t kSlices = 16;
+  static constexpr std::size_t kScratch = 1024;
+
  private:
-  // The implementer adds the members here.
+  void add(std::string_view slice);
+  void spill(std::string_view next);
+
+  std::size_t count_ = 0;
+  std::size_t used_ = 0;
+  std::array<std::string_view, kSlices> slices_;
+  std::array<char, kScratch> scratch_;
+  std::string spilled_;  // everything, once it holds anything
 };
+
+inline void Gather::clear() noexcept {
+  count_ = used_ = 0;
+  if (!spilled_.empty()) spilled_.clear();
+}
+
+inline void Gather::add(std::string_view slice) {
+  if (count_ > 0) {
+    std::string_view& last = slices_[count_ - 1];
+    if (last.data() + last.size() == slice.data()) {
+      last = {last.data(), last.size() + slice.size()};
+      return;
+    }
+  }
+  slices_[count_++] = slice;
+}
+
+inline void Gather::relay(std::string_view received) {
+  if (received.empty()) return;
+  if (count_ == kSlices || !spilled_.empty()) return spill(received);
+  add(received);
+}
+
+inline void Gather::write(std::string_view text) {
+  if (text.empty()) return;
+  if (text.size() > kScratch - used_ || count_ == kSlices || !spilled_.empty()) return spill(text);
+  char* const place = scratch_.data() + used_;
+  std::memcpy(place, text.data(), text.size());
+  used_ += text.size();
+  add({place, text.size()});
+}
+
+inline std::span<const std::string_view> Gather::slices() const noexcept {
+  return {slices_.data(), count_};
+}
 
 enum class ForwardedStyle : std::uint8_t { x_forwarded_for, forwarded, off };
 
 struct RequestContext {
-  std::string_view client_ip;       // text, v6 without brackets
+  std::string_view client_ip = {};  // text, v6 without brackets
   std::string_view scheme = "http";
-  bool trusted = false;             // the client's own X-Forwarded-* are kept and extended;
-                                    // otherwise they are dropped
+  bool trusted = false;  // the client's own X-Forwarded-* and Forwarded are kept, and
+                         // the one of `style` extended; otherwise they are dropped
   ForwardedStyle style = ForwardedStyle::x_forwarded_for;
-  std::string_view request_id;      // used when the client sent no usable one
-  std::string_view fallback_host;   // Host for an HTTP/1.0 request without one
-  bool close = false;               // ask the server to close after this exchange
+  std::string_view request_id = {};     // used when the client sent no usable one
+  std::string_view fallback_host = {};  // Host for an HTTP/1.0 request without one
+  bool close = false;                   // ask the server to close after this exchange
 };
 
 // `received` is the head as scanned. Body framing towards the server: the same kind as received
 // (Content-Length, or chunked by our own framing); a method that expects content but has none gets
 // Content-Length: 0 (RFC 9110 8.6) when it had one.
-// Expect: 100-continue is relayed (the server decides). Max-Forwards is decremented where present.
-void rewrite_request(std::string_view received, const RequestHead& head, const RequestContext& context,
-                     Gather& out);
+// Expect: 100-continue is relayed (the server decides). Max-Forwards of OPTIONS is decremented.
+// REQUIRES: head.max_forwards != 0 (that one is the proxy's to answer).
+void rewrite_request(std::string_view received, const RequestHead& head,
+                     const RequestContext& context, Gather& out);
 
 struct ResponseContext {
   std::uint8_t client_minor_version = 1;
-  bool keep_alive = true;   // towards the client: writes Connection: close when false, and
-                            // Connection: keep-alive for an HTTP/1.0 client when true
-  Body body;                // as it goes to the client (an HTTP/1.0 client gets until_close for chunked)
+  bool keep_alive = true;  // towards the client: writes Connection: close when false, and
+                           // Connection: keep-alive for an HTTP/1.0 client when true
+  Body body = {};  // as it goes to the client (an HTTP/1.0 client gets until_close for chunked)
   bool head_or_no_body = false;  // answer to HEAD, 204 or 304: received Content-Length is relayed
                                  // (not for 204), no body framing is written
-  std::string_view extra;   // whole lines with CRLF to add (debug headers), may be empty
+  std::string_view extra = {};   // whole lines with CRLF to add (debug headers), may be empty
+  std::string_view date = {};  // IMF-fixdate for an answer that came without Date (RFC 9110 6.6.1);
+                               // empty: none is added
 };
+
+// The name this proxy has in Via.
+inline constexpr std::string_view kPseudonym = "clockwise";
+
+// How often a request came through a proxy of our name already: more than a few times is a loop.
+[[nodiscard]] std::size_t times_passed(std::string_view received, const RequestHead& head);
 
 // Status line: our HTTP/1.1, the status and reason as received. Adds Via.
 void rewrite_response(std::string_view received, const ResponseHead& head,

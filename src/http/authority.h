@@ -1,0 +1,13 @@
+// The host and port of a Host field or of an absolute target (RFC 9110 4.2, RFC 3986 3.2).
+#pragma once
+
+#include <string_view>
+
+namespace clockwise::http {
+
+// True for `uri-host [ ":" port ]` with a host that is not empty: a registered name, an IPv4
+// address or a bracketed IPv6 address, and a port of 0 to 65535 (an empty one is valid syntax).
+// No user information, no zone, no "," although RFC 3986 allows it: other readers split there.
+[[nodiscard]] bool is_authority(std::string_view text) noexcept;
+
+}  // namespace clockwise::http

@@ -1,0 +1,296 @@
+#include "http/rewrite.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "http/octets.h"
+
+namespace clockwise::http {
+namespace {
+
+constexpr std::size_t kMaxRequestId = 128;
+
+void write_number(std::uint64_t number, Gather& out) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.write({digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
+
+void write_line(std::string_view name_and_colon, std::string_view value, Gather& out) {
+  out.write(name_and_colon);
+  out.write(value);
+  out.write("\r\n");
+}
+
+void write_framing(const Body& body, Gather& out) {
+  if (body.kind == BodyKind::chunked) {
+    out.write("Transfer-Encoding: chunked\r\n");
+  } else if (body.kind == BodyKind::length) {
+    out.write("Content-Length: ");
+    write_number(body.length, out);
+    out.write("\r\n");
+  }
+}
+
+void write_via(unsigned minor_version, Gather& out) {
+  out.write(minor_version == 0 ? "Via: 1.0 clockwise\r\n" : "Via: 1.1 clockwise\r\n");
+}
+
+// Relays the field lines that `keeps` names, as runs of received octets. `run` is where the first
+// run begins: the start line may be part of it.
+template <class Keeps>
+void relay_lines(std::string_view received, std::size_t run, std::size_t begin,
+                 std::span<const FieldLine> fields, Keeps keeps, Gather& out) {
+  std::size_t end = begin;
+  for (const FieldLine& line : fields) {
+    if (!keeps(line)) {
+      out.relay(received.substr(run, end - run));
+      run = line.end;
+    }
+    end = line.end;
+  }
+  out.relay(received.substr(run, end - run));
+}
+
+bool is_forwarding(Field id) { return id >= Field::x_forwarded_for && id <= Field::forwarded; }
+
+// One request on its way: what the lines say about the fields that are ours.
+class RequestWriter {
+ public:
+  RequestWriter(std::string_view received, const RequestHead& head, const RequestContext& context,
+                Gather& out)
+      : received_(received), head_(head), context_(context), out_(out) {
+    for (const FieldLine& line : head.fields) note(line);
+    own_host_ = head.absolute_form || !has_host_;
+    if (request_ids_ > 1) keeps_request_id_ = false;
+  }
+
+  void write() {
+    const std::size_t run = write_start();
+    relay_lines(
+        received_, run, head_.line_end, head_.fields,
+        [this](const FieldLine& line) { return keeps(line); }, out_);
+    write_framing(head_.body, out_);
+    write_via(head_.minor_version, out_);
+    write_forwarding();
+    if (!keeps_request_id_ && !context_.request_id.empty()) {
+      write_line("X-Request-Id: ", context_.request_id, out_);
+    }
+    if (head_.max_forwards > 0) {
+      out_.write("Max-Forwards: ");
+      write_number(static_cast<std::uint64_t>(head_.max_forwards) - 1, out_);
+      out_.write("\r\n");
+    }
+    out_.write(context_.close ? "Connection: close\r\n\r\n" : "\r\n");
+  }
+
+ private:
+  void note(const FieldLine& line) {
+    if (line.id == Field::other) return;
+    has_host_ |= line.id == Field::host;
+    has_forwarded_proto_ |= line.id == Field::x_forwarded_proto;
+    has_forwarded_host_ |= line.id == Field::x_forwarded_host;
+    if (line.id != Field::x_request_id) return;
+    ++request_ids_;
+    const std::string_view id = value_of(received_, line);
+    keeps_request_id_ =
+        !id.empty() && id.size() <= kMaxRequestId &&
+        std::all_of(id.begin(), id.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  }
+
+  [[nodiscard]] bool keeps(const FieldLine& line) const {
+    if (line.hop_by_hop) return false;
+    switch (line.id) {
+      case Field::other:
+        return true;
+      case Field::content_length:
+      case Field::transfer_encoding:
+        return false;
+      case Field::host:
+        return !own_host_;
+      case Field::x_request_id:
+        return keeps_request_id_;
+      case Field::max_forwards:
+        return head_.max_forwards < 0;
+      default:
+        return !is_forwarding(line.id) || (context_.trusted && line.id != extended());
+    }
+  }
+
+  // The field that is written anew with our hop added.
+  [[nodiscard]] Field extended() const {
+    switch (context_.style) {
+      case ForwardedStyle::x_forwarded_for:
+        return Field::x_forwarded_for;
+      case ForwardedStyle::forwarded:
+        return Field::forwarded;
+      case ForwardedStyle::off:
+        break;
+    }
+    return Field::other;
+  }
+
+  // Request line, and Host where it is ours; gives back where the run of relayed lines begins.
+  std::size_t write_start() {
+    if (head_.origin_line && !own_host_) return 0;
+    if (head_.origin_line) {
+      out_.relay(received_.substr(0, head_.line_end));
+    } else {
+      out_.relay(received_.substr(0, head_.method.size() + 1));
+      write_uri();
+      out_.write(" HTTP/1.1\r\n");
+    }
+    if (own_host_) {
+      write_line("Host: ", head_.authority.empty() ? context_.fallback_host : head_.authority,
+                 out_);
+    }
+    return head_.line_end;
+  }
+
+  void write_uri() {
+    // A path that stands in the received octets is relayed, whatever its length.
+    const bool received = head_.target.ends_with(head_.uri);
+    if (received) {
+      out_.relay(head_.target.substr(head_.target.size() - head_.uri.size()));
+    } else {
+      out_.write(head_.uri);
+    }
+  }
+
+  void write_forwarding() {
+    if (context_.style == ForwardedStyle::forwarded) return write_forwarded();
+    if (context_.style == ForwardedStyle::off) return;
+    out_.write("X-Forwarded-For: ");
+    write_received(Field::x_forwarded_for);
+    write_line({}, context_.client_ip, out_);
+    if (!context_.trusted || !has_forwarded_proto_) {
+      write_line("X-Forwarded-Proto: ", context_.scheme, out_);
+    }
+    if ((!context_.trusted || !has_forwarded_host_) && !head_.authority.empty()) {
+      write_line("X-Forwarded-Host: ", head_.authority, out_);
+    }
+  }
+
+  // RFC 7239.
+  void write_forwarded() {
+    out_.write("Forwarded: ");
+    write_received(Field::forwarded);
+    const bool v6 = context_.client_ip.find(':') != std::string_view::npos;
+    out_.write(v6 ? "for=\"[" : "for=");
+    out_.write(context_.client_ip);
+    out_.write(v6 ? "]\";proto=" : ";proto=");
+    out_.write(context_.scheme);
+    if (!head_.authority.empty()) {
+      const bool token = is_token(head_.authority);
+      out_.write(token ? ";host=" : ";host=\"");
+      out_.write(head_.authority);
+      if (!token) out_.write("\"");
+    }
+    out_.write("\r\n");
+  }
+
+  // What trusted proxies before us wrote, as the beginning of the list.
+  void write_received(Field id) {
+    if (!context_.trusted) return;
+    for (const FieldLine& line : head_.fields) {
+      if (line.id != id || line.value_size == 0) continue;
+      out_.write(value_of(received_, line));
+      out_.write(", ");
+    }
+  }
+
+  std::string_view received_;
+  const RequestHead& head_;
+  const RequestContext& context_;
+  Gather& out_;
+  bool has_host_ = false;
+  bool own_host_ = false;
+  bool has_forwarded_proto_ = false;
+  bool has_forwarded_host_ = false;
+  bool keeps_request_id_ = false;
+  unsigned request_ids_ = 0;
+};
+
+// The status line in our version and with the blank that RFC 9112 4 wants even without a reason.
+// Gives back where the run of relayed lines begins.
+std::size_t write_status_line(std::string_view received, const ResponseHead& head, Gather& out) {
+  constexpr std::string_view kVersion = "HTTP/1.1";
+  constexpr std::size_t kStatusEnd = 12;
+  std::size_t run = 0;
+  if (!received.starts_with(kVersion)) {
+    out.write(kVersion);
+    run = kVersion.size();
+  }
+  if (head.reason_end > kStatusEnd) return run;
+  out.relay(received.substr(run, kStatusEnd - run));
+  out.write(" \r\n");
+  return head.line_end;
+}
+
+bool has_date(const ResponseHead& head) {
+  return std::any_of(head.fields.begin(), head.fields.end(),
+                     [](const FieldLine& line) { return line.id == Field::date; });
+}
+
+void write_response_framing(const ResponseContext& context, Gather& out) {
+  if (context.head_or_no_body) return;
+  // A body that is known to be empty must say so, or the client would wait for the close.
+  const Body body = context.body.kind == BodyKind::none ? Body{BodyKind::length, 0} : context.body;
+  write_framing(body, out);
+}
+
+}  // namespace
+
+void rewrite_request(std::string_view received, const RequestHead& head,
+                     const RequestContext& context, Gather& out) {
+  RequestWriter(received, head, context, out).write();
+}
+
+void rewrite_response(std::string_view received, const ResponseHead& head,
+                      const ResponseContext& context, Gather& out) {
+  // Beside chunked it describes nothing, and a 204 has no length (RFC 9110 8.6).
+  const bool keeps_length = context.head_or_no_body && head.status != 204 && head.reusable;
+  const std::size_t run = write_status_line(received, head, out);
+  relay_lines(
+      received, run, head.line_end, head.fields,
+      [&](const FieldLine& line) {
+        return !line.hop_by_hop && (line.id != Field::content_length || keeps_length);
+      },
+      out);
+  write_response_framing(context, out);
+  write_via(head.minor_version, out);
+  if (!context.date.empty() && !has_date(head)) write_line("Date: ", context.date, out);
+  out.write(context.extra);
+  if (!context.keep_alive) {
+    out.write("Connection: close\r\n\r\n");
+  } else {
+    out.write(context.client_minor_version == 0 ? "Connection: keep-alive\r\n\r\n" : "\r\n");
+  }
+}
+
+void rewrite_interim(std::string_view received, const ResponseHead& head, Gather& out) {
+  const std::size_t run = write_status_line(received, head, out);
+  relay_lines(
+      received, run, head.line_end, head.fields,
+      [](const FieldLine& line) { return !line.hop_by_hop && line.id != Field::content_length; },
+      out);
+  write_via(head.minor_version, out);
+  out.write("\r\n");
+}
+
+std::size_t times_passed(std::string_view received, const RequestHead& head) {
+  std::size_t times = 0;
+  for (const FieldLine& line : head.fields) {
+    if (line.id != Field::via) continue;
+    each_member(value_of(received, line), [&](std::string_view member) {
+      const std::size_t name = std::min(member.find_first_of(" \t"), member.size());
+      const std::string_view by = trim(member.substr(name));
+      times += by.substr(0, by.find_first_of(" \t")) == kPseudonym ? 1 : 0;
+      return true;
+    });
+  }
+  return times;
+}
+
+}  // namespace clockwise::http
