@@ -30,6 +30,14 @@ void Stream::watch_idle() {
   loop_.watch_after_next_turn(*this);
 }
 
+void Stream::release_empty_block() {
+  if (!in_.empty() || !in_.has_block()) return;
+  if (!reading_) return in_.release();
+  if (block_is_lent_) return;
+  block_is_lent_ = true;
+  loop_.lent(*this);
+}
+
 namespace {
 
 error_code last_error() { return {errno, boost::system::system_category()}; }

@@ -52,6 +52,9 @@ class Stream {
   void read_soon();   // one on_read() to come; nothing happens when one is already asked for
   void watch_idle();  // the same, begun a turn later and only if still wanted: see stop_watching()
   void stop_watching() noexcept { watch_wanted_ = false; }
+  // Gives the block of an empty buffer back: at once, or, when a read is under way, as soon as it is
+  // certain that the read has not used it.
+  void release_empty_block();
   [[nodiscard]] bool reading() const noexcept { return reading_ || read_queued_; }
   // Is something readable, or the peer gone, at this moment? Does not read.
   [[nodiscard]] virtual bool has_news() noexcept = 0;

@@ -1,14 +1,13 @@
 // One event-loop thread: its listeners, client sessions and upstream connections.
 //
 // Everything in it is touched by its own thread only; the public functions may be called from the
-// control thread. Nothing is shared between workers but immutable snapshots.
+// control thread. Nothing is shared between workers but immutable snapshots and counters of which
+// each worker has its own.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -23,7 +22,7 @@ class AccessLog;
 
 // A listener as workers need it; the socket itself is opened per worker (SO_REUSEPORT).
 struct ListenerSpec {
-  config::Listener config;  // with the port that was taken, when the file says 0
+  config::Listener config;  // with the port that was taken, when the file says 0; host is numeric
   std::uint32_t max_connections_per_worker = 1024;  // `auto` resolved
   std::shared_ptr<upstream::ListenerCounters> counters;
 };
@@ -39,6 +38,8 @@ class Worker {
   // `index` picks the counters. `log` may be null (access_log: off).
   Worker(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log);
   ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   // Opens the listening sockets that `state` names and adopts it; on the calling thread, before
   // start(). A port in use or a missing permission is an error that names the listener.
@@ -46,13 +47,19 @@ class Worker {
   void start();  // the thread
 
   // Replaces the snapshot between two requests; `adopted` runs on the worker's thread after that.
-  // Requests in flight finish where they started. Timeouts and limits apply to the next request.
-  void adopt(WorkerState state, std::function<void()> adopted);
+  // Requests in flight finish where they started. Timeouts and limits apply to the next request. A
+  // listener whose name the worker does not know is opened, one that is no longer named stops
+  // accepting and its connections end with their next answer; `adopted` gets the first error.
+  void adopt(WorkerState state, std::function<void(Result<void>)> adopted);
 
   // Stops accepting, answers with Connection: close from now on, closes idle connections; `drained`
   // runs on the worker's thread once the last connection is gone.
   void drain(std::function<void()> drained);
   void stop();  // at once: connections are dropped, the thread is joined
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace clockwise::proxy

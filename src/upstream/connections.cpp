@@ -53,6 +53,7 @@ ServerConnections::ServerConnections(io::Loop& loop, std::shared_ptr<Backend> ba
 ServerConnections::~ServerConnections() { close_idle(); }
 
 void ServerConnections::configure(const Server& server, const config::Pool& pool) {
+  retired_ = false;  // it may have left the list and come back
   address_ = server.config.address.text;
   endpoints_ = server.endpoints;
   limits_ = pool.connections;

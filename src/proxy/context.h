@@ -1,0 +1,84 @@
+// What all sessions of one worker share, and what they see of the routing snapshot. One thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/date.h"
+#include "http/head.h"
+#include "http/rewrite.h"
+#include "io/loop.h"
+#include "proxy/access_log.h"
+#include "proxy/outbox.h"
+#include "upstream/connections.h"
+#include "upstream/routing.h"
+
+namespace clockwise::proxy {
+
+class Exchange;
+class Session;
+
+// A pool of the snapshot, with this worker's connections to its servers.
+struct PoolView {
+  std::shared_ptr<const upstream::Pool> pool;
+  std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
+  metrics::PoolCells* cells = nullptr;
+  io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
+  std::uint32_t users = 0;  // exchanges that started here; a replaced view lives until they end
+};
+
+// Sixteen hex digits drawn at start and sixteen that count: unique, cheap, and not a secret.
+class RequestIds {
+ public:
+  explicit RequestIds(std::uint64_t seed) noexcept { write(text_.data(), seed); }
+  [[nodiscard]] std::string_view next() noexcept {
+    write(text_.data() + 16, ++count_);
+    return {text_.data(), text_.size()};
+  }
+
+ private:
+  static void write(char* to, std::uint64_t value) noexcept {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (int i = 15; i >= 0; --i, value >>= 4) to[i] = kDigits[value & 15];
+  }
+
+  std::array<char, 32> text_;
+  std::uint64_t count_ = 0;
+};
+
+class Context {
+ public:
+  Context(std::size_t worker_index, std::shared_ptr<AccessLog> access_log, std::uint64_t seed);
+  ~Context();
+
+  io::Loop loop;
+  const std::size_t worker;
+  const std::shared_ptr<AccessLog> log;  // null: off
+  RequestIds request_ids;
+
+  // Scratch of the event being handled: nothing here survives it.
+  http::RequestHead request;
+  http::ResponseHead response;
+  http::Gather gather;
+  Pieces pieces;
+  std::string text;
+
+  // Exchanges are recycled with the memory they hold.
+  [[nodiscard]] Exchange& take_exchange();
+  void give_back(Exchange& exchange);
+
+  // The Date of this second (RFC 9110 6.6.1).
+  [[nodiscard]] std::string_view date();
+
+ private:
+  std::vector<std::unique_ptr<Exchange>> free_;
+  std::time_t date_second_ = 0;
+  http::Date date_{0};
+};
+
+}  // namespace clockwise::proxy

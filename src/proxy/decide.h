@@ -1,0 +1,63 @@
+// The decisions of one exchange, as functions of facts: no socket, no clock.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "http/head.h"
+#include "metrics/cells.h"
+
+namespace clockwise::proxy {
+
+// How an attempt at a server failed before any octet of an answer was passed on.
+enum class Failure : std::uint8_t {
+  no_server,           // nobody on the ring, or nobody left to try
+  unresolved,          // the server's name has no address
+  connect,             // refused, unreachable
+  connect_timeout,
+  reset,               // closed or reset without an answer
+  timeout,             // no answer in time
+  protocol,            // not an HTTP answer
+};
+
+struct Attempt {
+  http::Method method = http::Method::get;
+  bool sent = false;        // at least one octet of the request was written
+  bool reused = false;      // on a connection that had carried an exchange before
+  bool replayable = true;   // the whole request still stands in the buffer
+  bool fresh_tried = false; // a stale connection was already forgiven once
+  std::uint32_t retries_left = 0;
+};
+
+enum class Next : std::uint8_t { fresh_connection, next_server, give_up };
+
+struct Verdict {
+  Next next = Next::give_up;
+  metrics::RetryReason reason = metrics::RetryReason::connect;
+  // Why there is no retry where one was thought of; only with give_up.
+  metrics::RetrySuppressed suppressed = metrics::RetrySuppressed::no_candidate;
+};
+
+// Retry rules (docs/failure-modes.md): never after an octet of the answer was passed on; an unsafe
+// method only when nothing was sent; a connection that went stale while idle costs no try.
+[[nodiscard]] Verdict after_failure(Failure failure, const Attempt& attempt) noexcept;
+
+// What the client is told when tries end (RFC 9209 section 2.3 for the error token).
+struct Blame {
+  std::uint16_t status;
+  std::string_view proxy_status;  // "connection_refused"
+  std::string_view text;          // one line for the body
+  metrics::BackendError counted;  // how the server's error counts
+};
+[[nodiscard]] Blame blame(Failure failure) noexcept;
+
+// How the content goes to the client, given how it comes and what the client speaks.
+[[nodiscard]] constexpr http::BodyKind client_framing(http::BodyKind from_server,
+                                                      std::uint8_t client_minor) noexcept {
+  if (from_server == http::BodyKind::chunked || from_server == http::BodyKind::until_close) {
+    return client_minor == 0 ? http::BodyKind::until_close : http::BodyKind::chunked;
+  }
+  return from_server;
+}
+
+}  // namespace clockwise::proxy

@@ -1,0 +1,411 @@
+#include "proxy/exchange.h"
+
+#include <algorithm>
+#include <boost/asio/error.hpp>
+
+#include "http/octets.h"
+#include "http/reply.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+using metrics::Code;
+using metrics::RequestError;
+
+namespace {
+
+// A client that waits longer than this is looked at: one that left ends the work for it.
+constexpr io::Milliseconds kWatchClientAfter = 100;
+
+// How soon a client may try again after a 503.
+constexpr std::uint32_t kRetryAfterSeconds = 1;
+
+io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
+  return static_cast<io::Milliseconds>(duration.count());
+}
+
+RequestError error_of(http::HeadError error) noexcept {
+  switch (error) {
+    case http::HeadError::framing: return RequestError::framing;
+    case http::HeadError::header_too_large: return RequestError::header_too_large;
+    case http::HeadError::uri_too_long: return RequestError::uri_too_long;
+    case http::HeadError::method: return RequestError::method;
+    case http::HeadError::malformed: break;
+  }
+  return RequestError::malformed;
+}
+
+template <class Enum>
+metrics::Cell& at(auto& cells, Enum which) noexcept {
+  return cells[static_cast<std::size_t>(which)];
+}
+
+}  // namespace
+
+void Exchange::begin(Session& session) {
+  session_ = &session;
+  phase_ = Phase::routing;
+  started_ns_ = session.head_started_ns();
+  session.listener().cells().in_flight.add();
+}
+
+void Exchange::start(Session& session) {
+  begin(session);
+  const http::RequestHead& head = context_.request;
+  method_ = head.method_id;
+  minor_version_ = head.minor_version;
+  keep_alive_ = head.keep_alive && !session.listener().draining();
+  accepts_json_ = head.accepts_json;
+  head_size_ = request_octets_ = head.size;
+  request_body_.reset(head.body);
+  remember_for_log();
+
+  const std::uint64_t limit = session.listener().config().limits.body_size;
+  if (limit != 0 && head.body.kind == http::BodyKind::length && head.body.length > limit) {
+    at(session.listener().cells().request_errors, RequestError::body_too_large).add();
+    return reply(413, {}, "the request body is larger than the limit");
+  }
+  if (method_ == http::Method::options && head.max_forwards == 0) return reply(200, {}, {});
+
+  view_ = session.listener().pool();
+  ++view_->users;
+  const upstream::Pool& pool = *view_->pool;
+  retries_left_ = pool.config.retry.attempts;
+  if (pool.ring->empty()) return give_up(Failure::no_server);
+  hash_ = pool.ring->hash(head.uri);
+  home_ = pool.ring->owner(hash_);
+  if (pool.watch) count_remapped(hash_);
+  target_index_ = home_;
+  lease(false);
+}
+
+void Exchange::refuse(Session& session) {
+  begin(session);
+  const http::Refusal& refusal = context_.request.refusal;
+  keep_alive_ = false;
+  at(session.listener().cells().request_errors, error_of(refusal.reason)).add();
+  reply(refusal.status, {}, refusal.text);
+}
+
+void Exchange::time_out_head(Session& session) {
+  begin(session);
+  keep_alive_ = false;
+  at(session.listener().cells().request_errors, RequestError::timeout).add();
+  reply(408, {}, "the request head did not arrive in time");
+}
+
+// The next distinct server on the walk that has not failed this request.
+void Exchange::route() {
+  const auto next = view_->pool->ring->successor(hash_, tried_);
+  if (!next) return give_up(last_failure_);
+  target_index_ = *next;
+  lease(false);
+}
+
+void Exchange::lease(bool fresh) {
+  target_ = view_->servers[target_index_];
+  request_written_ = server_failed_writing_ = false;
+  if (!target_->reachable()) return fail(Failure::unresolved);
+  ++attempts_;
+  dispatched_ns_ = context_.loop.now_ns();
+  target_->cells().in_flight.add();
+  phase_ = Phase::connecting;
+  server_ = &target_->lease(*this, fresh);
+  if (!server_->connected()) {
+    server_due_ = now() + ms(view_->pool->config.timeouts.connect);
+    return update_deadline();
+  }
+  // What may not be sent twice is not sent on a connection that ended unseen within this turn.
+  if (!http::is_idempotent(method_) && !server_->stream().reading() &&
+      server_->stream().has_news()) {
+    target_->cells().in_flight.sub();
+    release_server(false);
+    return lease(true);
+  }
+  send_request();
+}
+
+// This attempt is lost, before any octet of an answer went to the client.
+void Exchange::fail(Failure failure) {
+  last_failure_ = failure;
+  const Attempt attempt{.method = method_,
+                        .sent = request_written_,
+                        .reused = server_ != nullptr && server_->reused(),
+                        .replayable = replayable_,
+                        .fresh_tried = fresh_tried_,
+                        .retries_left = retries_left_};
+  const Verdict verdict = after_failure(failure, attempt);
+  if (verdict.next != Next::fresh_connection) {
+    at(target_->cells().errors, blame(failure).counted).add();
+  }
+  if (server_ != nullptr) {
+    count_attempt(Code::other);
+    release_server(false);
+  }
+  to_server_.clear();
+  response_scanned_ = 0;
+  if (verdict.next == Next::give_up) {
+    if (failure == Failure::reset) at(view_->cells->retries_suppressed, verdict.suppressed).add();
+    return give_up(failure);
+  }
+  at(view_->cells->retries, verdict.reason).add();
+  if (verdict.next == Next::fresh_connection) {
+    fresh_tried_ = true;
+    return lease(true);
+  }
+  --retries_left_;
+  tried_.push_back(target_index_);
+  route();
+}
+
+void Exchange::give_up(Failure failure) {
+  const Blame why = blame(failure);
+  if (failure == Failure::no_server || failure == Failure::unresolved ||
+      failure == Failure::connect || failure == Failure::connect_timeout) {
+    at(session_->listener().cells().request_errors, RequestError::no_backend).add();
+  }
+  reply(why.status, why.proxy_status, why.text);
+}
+
+// The proxy answers by itself. What is left of the request is not read: unless it was complete, the
+// connection ends after the answer.
+void Exchange::reply(unsigned status, std::string_view proxy_status, std::string_view text) {
+  phase_ = Phase::replying;
+  status_ = static_cast<std::uint16_t>(status);
+  reason_ = proxy_status.empty() ? text : proxy_status;
+  keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining();
+  http::Reply answer;
+  answer.status = status_;
+  answer.proxy_error = proxy_status;
+  answer.text = text;
+  answer.retry_after = status == 503 ? kRetryAfterSeconds : 0;
+  answer.json = accepts_json_;
+  answer.head = method_ == http::Method::head;
+  answer.close = !keep_alive_;
+  answer.client_minor_version = minor_version_;
+  answer.date = context_.date();
+  http::render(answer, context_.text);
+  context_.pieces.clear();
+  context_.pieces.passing(context_.text);
+  response_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+void Exchange::release_server(bool reusable) {
+  if (server_ == nullptr) return;
+  upstream::ServerConnection& server = *server_;
+  server_ = nullptr;
+  server_due_ = io::Deadlines::kNever;
+  splice_.reset();
+  target_->give_back(server, reusable, no_body_answer_);
+}
+
+void Exchange::count_attempt(Code code) {
+  metrics::BackendCells& cells = target_->cells();
+  cells.in_flight.sub();
+  at(cells.requests, code).add();
+  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - dispatched_ns_);
+}
+
+void Exchange::count_remapped(std::uint64_t hash) {
+  upstream::RemapWatch& watch = *view_->pool->watch;
+  if (watch.previous->empty() || now() > view_->watch_until) return;
+  const auto before = watch.now[watch.previous->owner(hash)];
+  if (before != home_) watch.requests.at(context_.worker).cell.add();
+}
+
+// The answer is out, or the proxy's own: count, log, and go on to the next request.
+void Exchange::finish() {
+  Session& session = *session_;
+  metrics::ListenerCells& cells = session.listener().cells();
+  context_.loop.refresh();
+  at(cells.requests, metrics::code_of(status_)).add();
+  cells.duration.observe(context_.loop.now_ns() - started_ns_);
+  const bool clean = request_body_.done();
+  const bool keep = keep_alive_ && clean && !client_ended_;
+  log();
+  release_request_octets();
+  leave_session();
+  session.exchange_done(keep, clean);
+}
+
+// An answer that was begun cannot be completed; the client must be able to see that.
+void Exchange::cut(std::string_view reason) {
+  Session& session = *session_;
+  reason_ = reason;
+  if (server_ != nullptr) {
+    count_attempt(Code::other);
+    release_server(false);
+  }
+  at(session.listener().cells().requests, Code::other).add();
+  log();
+  const bool as_error = response_writer_.kind() == http::BodyKind::until_close;
+  leave_session();
+  session.exchange_cut(as_error);
+}
+
+void Exchange::client_left() { cut("client closed the connection"); }
+
+void Exchange::abandon() {
+  reason_ = "stopped";
+  if (server_ != nullptr) {
+    count_attempt(Code::other);
+    release_server(false);
+  }
+  at(session_->listener().cells().requests, Code::other).add();
+  log();
+  leave_session();
+}
+
+// Everything back to its first state, memory kept; the exchange returns to the worker's list.
+void Exchange::leave_session() {
+  session_->listener().cells().in_flight.sub();
+  if (view_ != nullptr) {
+    if (phase_ != Phase::over) {
+      const bool home = tried_.empty() || target_index_ == home_;
+      at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
+    }
+    --view_->users;
+  }
+  phase_ = Phase::over;
+  session_ = nullptr;
+  view_ = nullptr;
+  target_ = nullptr;
+  to_client_.clear();
+  to_server_.clear();
+  splice_.reset();
+  tried_.clear();
+  client_due_ = server_due_ = watch_due_ = io::Deadlines::kNever;
+  request_octets_ = response_octets_ = head_size_ = 0;
+  response_scanned_ = 0;
+  attempts_ = interims_ = 0;
+  status_ = 0;
+  method_ = http::Method::get;
+  minor_version_ = 1;
+  keep_alive_ = replayable_ = true;
+  accepts_json_ = fresh_tried_ = request_written_ = server_failed_writing_ = false;
+  answer_started_ = server_keep_alive_ = no_body_answer_ = client_ended_ = false;
+  sent_to_client_ = 0;
+  logged_ = false;
+  log_text_.clear();
+  reason_ = {};
+  request_body_.reset({});
+  response_body_.reset({});
+  response_writer_.reset(http::BodyKind::none);
+  context_.give_back(*this);
+}
+
+void Exchange::update_deadline() {
+  session_->set_deadline(std::min({client_due_, server_due_, watch_due_}));
+}
+
+void Exchange::on_deadline(io::Milliseconds time) {
+  if (server_due_ <= time) {
+    server_due_ = io::Deadlines::kNever;
+    if (phase_ == Phase::connecting) return fail(Failure::connect_timeout);
+    if (answer_started_) return cut("the server sent nothing for too long");
+    return fail(Failure::timeout);
+  }
+  if (client_due_ <= time) {
+    client_due_ = io::Deadlines::kNever;
+    return client_too_slow();
+  }
+  if (watch_due_ <= time) {
+    watch_due_ = io::Deadlines::kNever;
+    io::Buffer& in = session_->client().in();
+    if (!in.full()) session_->client().read_soon();
+  }
+  update_deadline();
+}
+
+void Exchange::client_too_slow() {
+  const bool request_is_due = !request_body_.done() && to_client_.empty();
+  if (answer_started_ || !request_is_due) return cut("the client made no progress");
+  at(session_->listener().cells().request_errors, RequestError::timeout).add();
+  if (server_ != nullptr) {
+    count_attempt(Code::other);
+    release_server(false);
+  }
+  to_server_.clear();
+  reply(408, {}, "the request body did not arrive in time");
+}
+
+void Exchange::watch_client() { watch_due_ = now() + kWatchClientAfter; }
+
+void Exchange::on_client_read(const io::error_code& error, std::size_t) {
+  context_.loop.refresh();
+  const bool body_is_due = !request_body_.done() && phase_ != Phase::replying;
+  if (error) {
+    if (error != boost::asio::error::eof) return client_left();
+    if (!body_is_due) {
+      client_ended_ = true;  // half-closed after a whole request: it may still take the answer
+      return;
+    }
+    return request_body_bad("the request body ended before its time");
+  }
+  if (body_is_due) relay_request_body();
+}
+
+void Exchange::on_client_readable(const io::error_code& error) {
+  context_.loop.refresh();
+  if (error) return client_left();
+  if (splice_) run_splice();
+}
+
+void Exchange::on_client_writable(const io::error_code& error) {
+  context_.loop.refresh();
+  if (error) return client_left();
+  client_due_ = io::Deadlines::kNever;
+  if (splice_ && splice_->towards_client()) return run_splice();
+  response_written(to_client_.flush(session_->client()));
+}
+
+void Exchange::remember_for_log() {
+  logged_ = context_.log != nullptr && context_.log->sampled(context_.worker);
+  if (!logged_) return;
+  const http::RequestHead& head = context_.request;
+  const std::string_view octets = session_->client().in().view();
+  const auto field = [&](std::string_view name) -> std::string_view {
+    for (const auto& line : head.fields) {
+      if (http::same_ignoring_case(http::name_of(octets, line), name)) {
+        return http::value_of(octets, line);
+      }
+    }
+    return {};
+  };
+  const std::string_view parts[] = {head.method,      head.target,         head.authority,
+                                    field("referer"), field("user-agent"), field("x-request-id")};
+  for (std::size_t i = 0; i < std::size(parts); ++i) {
+    log_text_.append(parts[i]);
+    log_ends_[i] = static_cast<std::uint32_t>(log_text_.size());
+  }
+}
+
+void Exchange::log() {
+  if (!logged_) return;
+  const auto part = [&](std::size_t i) {
+    const std::uint32_t begin = i == 0 ? 0 : log_ends_[i - 1];
+    return std::string_view(log_text_).substr(begin, log_ends_[i] - begin);
+  };
+  AccessRecord record;
+  record.time = std::chrono::system_clock::now();
+  record.client_ip = session_->client_ip();
+  record.method = part(0);
+  record.target = part(1);
+  record.host = part(2);
+  record.referer = part(3);
+  record.user_agent = part(4);
+  record.request_id = part(5);
+  record.minor_version = minor_version_;
+  record.status = status_;
+  record.request_bytes = request_body_.octets();
+  record.response_bytes = sent_to_client_;
+  record.duration = std::chrono::nanoseconds(context_.loop.now_ns() - started_ns_);
+  record.listener = session_->listener().config().name;
+  if (view_ != nullptr) record.pool = view_->pool->config.name;
+  if (target_ != nullptr && reason_.empty()) record.server = target_->name();
+  record.attempts = attempts_;
+  record.reason = reason_;
+  context_.log->append(context_.worker, record);
+}
+
+}  // namespace clockwise::proxy

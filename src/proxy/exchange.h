@@ -1,0 +1,154 @@
+// One request and its answer, from a scanned head to the last octet sent.
+//
+// Told of events by the session (client side) and the server connection; each event ends in one of:
+// more is read, more is written, a server is tried, or the exchange is over. Decisions live in
+// decide.h and body.h, which know no socket; this class moves octets and keeps the account.
+//
+// In order: start -> route -> (connect) -> send_request -> [relay the request body] ->
+// read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/body.h"
+#include "proxy/context.h"
+#include "proxy/decide.h"
+#include "proxy/outbox.h"
+#include "proxy/splice.h"
+#include "upstream/connections.h"
+
+namespace clockwise::proxy {
+
+class Session;
+
+class Exchange final : upstream::ServerConnection::User {
+ public:
+  explicit Exchange(Context& context) noexcept : context_(context) {}
+
+  // Begins with the head in Context::request, which stands at the front of the client's buffer.
+  void start(Session& session);
+  // The head was refused by the scanner: answers and ends.
+  void refuse(Session& session);
+  // No whole head came in time: 408.
+  void time_out_head(Session& session);
+
+  void on_client_read(const io::error_code& error, std::size_t n);
+  void on_client_readable(const io::error_code& error);
+  void on_client_writable(const io::error_code& error);
+  void on_deadline(io::Milliseconds now);
+  // The client connection is being dropped; ends the exchange without another word.
+  void abandon();
+
+ private:
+  enum class Phase : std::uint8_t { over, routing, connecting, sending, head, body, replying };
+
+  // exchange.cpp: begin, route, fail, end
+  void begin(Session& session);
+  void route();
+  void lease(bool fresh);
+  void fail(Failure failure);
+  void give_up(Failure failure);
+  void reply(unsigned status, std::string_view proxy_status, std::string_view text);
+  void release_server(bool reusable);
+  void finish();
+  void cut(std::string_view reason);
+  void client_left();
+  void client_too_slow();
+  void leave_session();
+  void count_attempt(metrics::Code code);
+  void count_remapped(std::uint64_t hash);
+  void remember_for_log();
+  void log();
+  [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
+  void update_deadline();
+  void watch_client();
+
+  // exchange_request.cpp: towards the server
+  void send_request();
+  void rescan_head();
+  [[nodiscard]] bool add_request_body(std::size_t at);
+  void request_written(Outbox::Result result);
+  void relay_request_body();
+  void request_body_bad(std::string_view why);
+  void body_too_large();
+  void stop_request(unsigned status, metrics::RequestError error, std::string_view why);
+  void release_request_octets();
+  void request_sent();
+
+  // exchange_response.cpp: towards the client
+  void on_server_connected(const io::error_code& error) override;
+  void on_server_read(const io::error_code& error, std::size_t n) override;
+  void on_server_readable(const io::error_code& error) override;
+  void on_server_writable(const io::error_code& error) override;
+  void on_server_end(const io::error_code& error);
+  void read_response_head();
+  [[nodiscard]] bool pass_interim();
+  void begin_response();
+  [[nodiscard]] bool add_response_body(std::size_t at);
+  [[nodiscard]] std::string_view debug_headers();
+  void response_written(Outbox::Result result);
+  void relay_response_body();
+  void response_progress();
+
+  // exchange_splice.cpp: big plain bodies
+  [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to, bool towards_client);
+  void run_splice();
+
+  Context& context_;
+  Session* session_ = nullptr;
+  PoolView* view_ = nullptr;
+  upstream::ServerConnections* target_ = nullptr;
+  upstream::ServerConnection* server_ = nullptr;   // lent
+
+  BodyReader request_body_;
+  BodyWriter request_writer_;
+  BodyWriter response_writer_;
+  BodyReader response_body_;
+  Outbox to_server_, to_client_;
+  std::unique_ptr<Splice> splice_;
+
+  std::uint64_t hash_ = 0;
+  std::uint64_t started_ns_ = 0;     // first octet of the request
+  std::uint64_t dispatched_ns_ = 0;  // this attempt
+  io::Milliseconds client_due_ = io::Deadlines::kNever;  // client must have moved by then
+  io::Milliseconds server_due_ = io::Deadlines::kNever;
+  io::Milliseconds watch_due_ = io::Deadlines::kNever;   // look whether the client is still there
+  std::uint32_t request_octets_ = 0;   // at the front of the client's buffer that belong to the request
+  std::uint32_t response_octets_ = 0;  // at the front of the server's buffer, being written
+  std::uint32_t head_size_ = 0;
+  std::size_t response_scanned_ = 0;
+  std::vector<ring::ServerIndex> tried_;  // servers that failed this request
+  std::uint32_t retries_left_ = 0;
+  std::uint32_t attempts_ = 0;
+  std::uint32_t interims_ = 0;
+  ring::ServerIndex home_ = 0;         // the owner
+  ring::ServerIndex target_index_ = 0; // the server being tried
+  Failure last_failure_ = Failure::no_server;
+  std::uint16_t status_ = 0;
+  Phase phase_ = Phase::over;
+  http::Method method_ = http::Method::get;
+  std::uint8_t minor_version_ = 1;
+  bool keep_alive_ = true;
+  bool accepts_json_ = false;
+  bool replayable_ = true;
+  bool fresh_tried_ = false;
+  bool request_written_ = false;       // some octet of it, in this attempt
+  bool server_failed_writing_ = false; // its answer may still be readable
+  bool answer_started_ = false;        // an octet of a final answer went to the client
+  bool server_keep_alive_ = false;
+  bool no_body_answer_ = false;        // HEAD, 204, 304
+  bool client_ended_ = false;          // half-closed after its request
+  std::uint64_t sent_to_client_ = 0;
+
+  // Kept for the access log only.
+  std::string_view reason_;  // static: why the proxy answered itself, or the answer was cut
+  bool logged_ = false;
+  std::string log_text_;  // method, target, host, referer, user agent, id, one after another
+  std::uint32_t log_ends_[6] = {};
+};
+
+}  // namespace clockwise::proxy

@@ -1,0 +1,166 @@
+// The exchange towards the server: head, body, and what may be read from the client meanwhile.
+#include <boost/asio/error.hpp>
+
+#include "proxy/exchange.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+using metrics::Code;
+using metrics::RequestError;
+
+void Exchange::on_server_connected(const io::error_code& error) {
+  context_.loop.refresh();
+  if (error) {
+    return fail(error == boost::asio::error::timed_out ? Failure::connect_timeout
+                                                       : Failure::connect);
+  }
+  server_due_ = io::Deadlines::kNever;
+  rescan_head();
+  send_request();
+}
+
+// The worker's scratch has served other requests meanwhile. The octets are the same, and so is what
+// the scanner says about them.
+void Exchange::rescan_head() {
+  const auto& limits = session_->listener().config().limits;
+  std::size_t scanned = 0;
+  (void)http::scan_request(session_->client().in().view().substr(0, head_size_),
+                           {limits.header_size, limits.headers}, context_.request, scanned);
+}
+
+// REQUIRES: Context::request is this request's head.
+void Exchange::send_request() {
+  phase_ = Phase::sending;
+  Session& session = *session_;
+  io::Buffer& in = session.client().in();
+  const http::RequestHead& head = context_.request;
+  const config::Listener& config = session.listener().config();
+  request_body_.reset(head.body);
+  request_writer_.reset(head.body.kind);
+
+  http::RequestContext to;
+  to.client_ip = session.client_ip();
+  to.trusted = session.trusted();
+  to.style = static_cast<http::ForwardedStyle>(config.forwarded.by);
+  to.request_id = context_.request_ids.next();
+  to.fallback_host = target_->address();
+  http::Gather& gather = context_.gather;
+  gather.clear();
+  http::rewrite_request(in.view().substr(0, head_size_), head, to, gather);
+
+  Pieces& pieces = context_.pieces;
+  pieces.clear();
+  for (const std::string_view slice : gather.slices()) pieces.passing(slice);
+  request_octets_ = head_size_;
+  if (!add_request_body(head_size_)) return;
+  replayable_ = request_body_.done() && head.body.kind != http::BodyKind::chunked;
+  request_written(to_server_.send(server_->stream(), pieces));
+}
+
+// Adds what stands in the client's buffer from `at` on to the pieces; false when that ended the
+// exchange.
+bool Exchange::add_request_body(std::size_t at) {
+  io::Buffer& in = session_->client().in();
+  const auto part = request_body_.read(in.data() + at, in.size() - at);
+  if (part.state == BodyReader::State::bad) {
+    request_body_bad(request_body_.error());
+    return false;
+  }
+  const std::uint64_t limit = session_->listener().config().limits.body_size;
+  if (limit != 0 && request_body_.octets() > limit) {
+    body_too_large();
+    return false;
+  }
+  request_octets_ += static_cast<std::uint32_t>(part.consumed);
+  context_.pieces.passing(request_writer_.before(part.data.size()));
+  context_.pieces.staying(part.data);
+  context_.pieces.staying(request_writer_.after(part.data.size(), part.state == BodyReader::State::done));
+  return true;
+}
+
+void Exchange::request_written(Outbox::Result result) {
+  const std::size_t octets = to_server_.take_octets();
+  target_->cells().sent_bytes.add(octets);
+  request_written_ |= octets > 0;
+  const auto patience =
+      static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
+  if (!answer_started_) server_->stream().read_soon();  // it may answer before it has read all
+  switch (result) {
+    case Outbox::Result::failed:
+      // It may have answered before it stopped reading; that answer counts.
+      server_failed_writing_ = true;
+      if (!request_written_) return fail(Failure::reset);
+      server_due_ = now() + patience;
+      return update_deadline();
+    case Outbox::Result::blocked:
+      server_->stream().wait_writable();
+      server_due_ = now() + patience;
+      return update_deadline();
+    case Outbox::Result::sent:
+      break;
+  }
+  if (request_body_.done()) return request_sent();
+  replayable_ = false;
+  release_request_octets();
+  if (try_splice(request_body_, session_->client(), server_->stream(), false)) return;
+  session_->client().read_soon();
+  client_due_ = now() + static_cast<io::Milliseconds>(
+                            session_->listener().config().timeouts.body.count());
+  update_deadline();
+}
+
+void Exchange::request_sent() {
+  client_due_ = io::Deadlines::kNever;
+  if (answer_started_) {
+    release_request_octets();
+    return update_deadline();
+  }
+  phase_ = Phase::head;
+  server_due_ =
+      now() + static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
+  watch_client();
+  update_deadline();
+}
+
+void Exchange::relay_request_body() {
+  io::Buffer& in = session_->client().in();
+  if (server_failed_writing_ || server_ == nullptr) return in.clear();
+  context_.pieces.clear();
+  request_octets_ = 0;
+  if (!add_request_body(0)) return;
+  request_written(to_server_.send(server_->stream(), context_.pieces));
+}
+
+// The server must never take what it got for a whole request: its connection is closed, no last
+// chunk is sent.
+void Exchange::request_body_bad(std::string_view why) {
+  stop_request(400, RequestError::framing, why);
+}
+
+void Exchange::body_too_large() {
+  stop_request(413, RequestError::body_too_large, "the request body is larger than the limit");
+}
+
+void Exchange::stop_request(unsigned status, RequestError error, std::string_view why) {
+  session_->listener().cells().request_errors[static_cast<std::size_t>(error)].add();
+  if (answer_started_) return cut(why);
+  if (server_ != nullptr) {
+    count_attempt(Code::other);
+    release_server(false);
+  }
+  to_server_.clear();
+  keep_alive_ = false;
+  reply(status, {}, why);
+}
+
+// What was sent, or will never be sent again, leaves the client's buffer.
+void Exchange::release_request_octets() {
+  if (request_octets_ == 0) return;
+  io::Stream& client = session_->client();
+  client.in().consume(request_octets_);
+  request_octets_ = 0;
+  client.release_empty_block();
+}
+
+}  // namespace clockwise::proxy

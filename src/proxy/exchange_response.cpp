@@ -1,0 +1,204 @@
+// The exchange towards the client: the server's head, its body, and its end.
+#include <boost/asio/error.hpp>
+
+#include "proxy/exchange.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+using metrics::Code;
+
+namespace {
+
+// A server that only ever announces would hold its client for ever.
+constexpr std::uint32_t kMaxInterims = 16;
+
+}  // namespace
+
+void Exchange::on_server_read(const io::error_code& error, std::size_t n) {
+  context_.loop.refresh();
+  if (error) return on_server_end(error);
+  target_->cells().received_bytes.add(n);
+  if (answer_started_) return relay_response_body();
+  read_response_head();
+}
+
+void Exchange::on_server_readable(const io::error_code& error) {
+  context_.loop.refresh();
+  if (error) return on_server_end(error);
+  if (splice_) run_splice();
+}
+
+void Exchange::on_server_writable(const io::error_code& error) {
+  context_.loop.refresh();
+  if (splice_ && !splice_->towards_client()) return run_splice();
+  request_written(error ? Outbox::Result::failed : to_server_.flush(server_->stream()));
+}
+
+void Exchange::on_server_end(const io::error_code& error) {
+  if (!answer_started_) {
+    return fail(server_->stream().in().empty() ? Failure::reset : Failure::protocol);
+  }
+  // A reset is never the end of a body, even of one that the end of the stream ends.
+  if (error != boost::asio::error::eof || !response_body_.end_of_stream()) {
+    return cut("the server cut its answer");
+  }
+  server_keep_alive_ = false;
+  context_.pieces.clear();
+  context_.pieces.staying(response_writer_.after(0, true));
+  response_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+void Exchange::read_response_head() {
+  io::Buffer& in = server_->stream().in();
+  const auto& limits = session_->listener().config().limits;
+  while (true) {
+    switch (http::scan_response(in.view(), {limits.header_size, limits.headers}, method_,
+                                context_.response, response_scanned_)) {
+      case http::Progress::refused:
+        return fail(Failure::protocol);
+      case http::Progress::incomplete:
+        if (in.size() >= limits.header_size) return fail(Failure::protocol);
+        if (in.full()) in.reserve(limits.header_size + std::size_t{1});
+        return server_->stream().read_soon();
+      case http::Progress::complete:
+        break;
+    }
+    response_scanned_ = 0;
+    if (context_.response.status >= 200) return begin_response();
+    if (!pass_interim()) return;
+    if (in.empty()) return server_->stream().read_soon();
+  }
+}
+
+// A 1xx: passed on to a client that knows what it is (RFC 9110 15.2); false when it ended the
+// exchange.
+bool Exchange::pass_interim() {
+  io::Buffer& in = server_->stream().in();
+  const http::ResponseHead& head = context_.response;
+  // Nobody asked for another protocol.
+  if (head.status == 101 || ++interims_ > kMaxInterims) {
+    fail(Failure::protocol);
+    return false;
+  }
+  Outbox::Result result = Outbox::Result::sent;
+  if (minor_version_ >= 1) {
+    context_.gather.clear();
+    http::rewrite_interim(in.view().substr(0, head.size), head, context_.gather);
+    context_.pieces.clear();
+    for (const std::string_view slice : context_.gather.slices()) context_.pieces.passing(slice);
+    const bool was_empty = to_client_.empty();
+    result = to_client_.send(session_->client(), context_.pieces);
+    session_->listener().cells().sent_bytes.add(to_client_.take_octets());
+    if (result == Outbox::Result::blocked && was_empty) session_->client().wait_writable();
+  }
+  in.consume(head.size);
+  if (result != Outbox::Result::failed) return true;
+  client_left();
+  return false;
+}
+
+void Exchange::begin_response() {
+  io::Buffer& in = server_->stream().in();
+  const http::ResponseHead& head = context_.response;
+  status_ = head.status;
+  server_keep_alive_ = head.keep_alive && head.reusable;
+  no_body_answer_ = method_ == http::Method::head || head.status == 204 || head.status == 304;
+  response_body_.reset(head.body);
+  const http::BodyKind framing = client_framing(head.body.kind, minor_version_);
+  response_writer_.reset(framing);
+  // An answer before the request was read to its end: what follows on the wire is not a request.
+  keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining() &&
+                framing != http::BodyKind::until_close;
+  watch_due_ = io::Deadlines::kNever;
+
+  http::ResponseContext to;
+  to.client_minor_version = minor_version_;
+  to.keep_alive = keep_alive_;
+  to.body = {framing, head.body.length};
+  to.head_or_no_body = no_body_answer_;
+  to.date = context_.date();
+  if (session_->listener().config().debug_headers) to.extra = debug_headers();
+  context_.gather.clear();
+  http::rewrite_response(in.view().substr(0, head.size), head, to, context_.gather);
+
+  context_.pieces.clear();
+  for (const std::string_view slice : context_.gather.slices()) context_.pieces.passing(slice);
+  response_octets_ = head.size;
+  if (!add_response_body(head.size)) return fail(Failure::protocol);
+  answer_started_ = true;
+  phase_ = Phase::body;
+  if (to_server_.empty() && !splice_) release_request_octets();
+  response_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+std::string_view Exchange::debug_headers() {
+  context_.text.clear();
+  context_.text.append("Clockwise-Server: ").append(target_->name());
+  context_.text.append("\r\nClockwise-Key-Hash: ").append(std::to_string(hash_));
+  context_.text.append("\r\nClockwise-Ring: ").append(view_->pool->digest).append("\r\n");
+  return context_.text;
+}
+
+// Adds what stands in the server's buffer from `at` on to the pieces; false when its framing is bad.
+bool Exchange::add_response_body(std::size_t at) {
+  io::Buffer& in = server_->stream().in();
+  const auto part = response_body_.read(in.data() + at, in.size() - at);
+  if (part.state == BodyReader::State::bad) return false;
+  response_octets_ += static_cast<std::uint32_t>(part.consumed);
+  context_.pieces.passing(response_writer_.before(part.data.size()));
+  context_.pieces.staying(part.data);
+  context_.pieces.staying(
+      response_writer_.after(part.data.size(), part.state == BodyReader::State::done));
+  return true;
+}
+
+void Exchange::relay_response_body() {
+  context_.pieces.clear();
+  if (!add_response_body(0)) return cut("the server's chunks are malformed");
+  response_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+void Exchange::response_written(Outbox::Result result) {
+  const std::size_t octets = to_client_.take_octets();
+  session_->listener().cells().sent_bytes.add(octets);
+  sent_to_client_ += octets;
+  switch (result) {
+    case Outbox::Result::failed:
+      return client_left();
+    case Outbox::Result::blocked:
+      session_->client().wait_writable();
+      server_due_ = io::Deadlines::kNever;  // we do not read, so it need not send
+      client_due_ = now() + static_cast<io::Milliseconds>(
+                                session_->listener().config().timeouts.write.count());
+      return update_deadline();
+    case Outbox::Result::sent:
+      break;
+  }
+  if (phase_ == Phase::replying) return finish();
+  if (!answer_started_) return;  // a 1xx is out; the answer is still to come
+  response_progress();
+}
+
+// All that was read has been sent.
+void Exchange::response_progress() {
+  io::Stream& server = server_->stream();
+  server.in().consume(response_octets_);
+  response_octets_ = 0;
+  if (response_body_.done()) {
+    // Octets beyond the answer belong to nobody: that connection is not used again.
+    const bool reusable = server_keep_alive_ && server.in().empty() && request_body_.done() &&
+                          to_server_.empty() && !server_failed_writing_;
+    count_attempt(metrics::code_of(status_));
+    release_server(reusable);
+    return finish();
+  }
+  if (!splice_ && try_splice(response_body_, server, session_->client(), true)) return;
+  server.release_empty_block();
+  server.read_soon();
+  server_due_ =
+      now() + static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
+  update_deadline();
+}
+
+}  // namespace clockwise::proxy

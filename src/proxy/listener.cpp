@@ -1,0 +1,183 @@
+#include "proxy/listener.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <cerrno>
+
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kBacklog = 4096;           // cut by net.core.somaxconn
+constexpr int kAcceptsPerEvent = 64;     // then others get their turn
+constexpr std::chrono::milliseconds kPause{100};  // when descriptors have run out
+
+// What a client gets that finds the listener full; no exchange, no allocation.
+constexpr std::string_view kFull =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
+    "Retry-After: 1\r\nConnection: close\r\nVia: 1.1 clockwise\r\n\r\ntoo many connections\n";
+
+std::string_view text_of(const sockaddr_storage& address, std::array<char, 46>& text) {
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    if (::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size()) != nullptr) return text.data();
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+      if (::inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size()) != nullptr) {
+        return text.data();
+      }
+    }
+    if (::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size()) != nullptr) {
+      return text.data();
+    }
+  }
+  return {};  // a unix socket has no address of its own
+}
+
+}  // namespace
+
+Listener::Listener(Context& context, std::shared_ptr<const ListenerSpec> spec)
+    : context_(context),
+      spec_(std::move(spec)),
+      cells_(spec_->counters->cells.at(context.worker)),
+      trusted_(spec_->config.forwarded.trust),
+      acceptor_(context.loop.io),
+      pause_(context.loop.io) {}
+
+Listener::~Listener() = default;
+
+Result<void> Listener::open() {
+  const config::Listener& config = spec_->config;
+  const auto failed = [&](const boost::system::error_code& error) {
+    return fail(fmt::format("listener {}: cannot listen on {}: {}", config.name, config.address.text,
+                            error.message()));
+  };
+  boost::system::error_code error;
+  io::Endpoint endpoint;
+  if (config.address.is_unix()) {
+    endpoint = asio::local::stream_protocol::endpoint(config.address.path);
+  } else {
+    const auto address = asio::ip::make_address(config.address.host, error);
+    if (error) return failed(error);
+    endpoint = asio::ip::tcp::endpoint(address, config.address.port);
+  }
+  if (acceptor_.open(endpoint.protocol(), error)) return failed(error);
+  const int on = 1;
+  const int fd = acceptor_.native_handle();
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!config.address.is_unix()) {
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    // Accepted sockets inherit it, which saves a call for each.
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (acceptor_.bind(endpoint, error)) return failed(error);
+  if (acceptor_.listen(kBacklog, error)) return failed(error);
+  if (acceptor_.native_non_blocking(true, error)) return failed(error);
+  return {};
+}
+
+void Listener::configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool) {
+  if (spec_ != spec) {
+    spec_ = std::move(spec);
+    trusted_ = Networks(spec_->config.forwarded.trust);
+  }
+  pool_ = pool;
+}
+
+void Listener::start_accepting() {
+  accepting_ = true;
+  accept_soon();
+}
+
+void Listener::stop_accepting() {
+  accepting_ = false;
+  pause_.cancel();
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+void Listener::accept_soon() {
+  acceptor_.async_wait(decltype(acceptor_)::wait_read, [this](const boost::system::error_code& error) {
+    if (!error && accepting_) accept_ready();
+  });
+}
+
+void Listener::accept_ready() {
+  context_.loop.refresh();
+  for (int i = 0; i < kAcceptsPerEvent; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int fd = ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address), &size,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      admit(fd, address);
+      continue;
+    }
+    if (errno == EAGAIN) break;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      return pause_accepting();
+    }
+    // Anything else concerns one connection that is gone already.
+  }
+  accept_soon();
+}
+
+// Descriptors have run out: spinning on accept would only burn the core. The backlog holds them.
+void Listener::pause_accepting() {
+  pause_.expires_after(kPause);
+  pause_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && accepting_) accept_ready();
+  });
+}
+
+void Listener::admit(int descriptor, const sockaddr_storage& address) {
+  cells_.accepted.add();
+  if (sessions_.size() >= spec_->max_connections_per_worker) {
+    cells_.rejected[static_cast<std::size_t>(metrics::Rejected::limit)].add();
+    (void)!::send(descriptor, kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::close(descriptor);
+    return;
+  }
+  std::array<char, 46> text;
+  auto* session = new Session(*this, address.ss_family, descriptor, text_of(address, text));
+  session->slot = static_cast<std::uint32_t>(sessions_.size());
+  sessions_.push_back(session);
+  session->start();
+}
+
+void Listener::leave(Session& session) {
+  const std::uint32_t slot = session.slot;
+  sessions_[slot] = sessions_.back();
+  sessions_[slot]->slot = slot;
+  sessions_.pop_back();
+  context_.loop.bury(std::unique_ptr<io::Mortal>(&session));
+}
+
+void Listener::drain() {
+  draining_ = true;
+  stop_accepting();
+  for (Session* session : std::vector<Session*>(sessions_)) session->drain();
+}
+
+void Listener::drop_all() {
+  stop_accepting();
+  for (Session* session : std::vector<Session*>(sessions_)) session->drop();
+}
+
+}  // namespace clockwise::proxy

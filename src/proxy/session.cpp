@@ -1,0 +1,203 @@
+#include "proxy/session.h"
+
+#include <boost/asio/error.hpp>
+#include <cstring>
+
+#include "proxy/exchange.h"
+
+namespace clockwise::proxy {
+namespace {
+
+// After an answer that ends the connection while the client still sends: read on for a while, or the
+// kernel's reset would destroy the answer on its way (RFC 9112 section 9.6).
+constexpr io::Milliseconds kLinger = 2'000;
+constexpr std::uint32_t kLingerOctets = 1024 * 1024;
+
+io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
+  return static_cast<io::Milliseconds>(duration.count());
+}
+
+}  // namespace
+
+Session::Session(Listener& listener, int family, int descriptor, std::string_view client_ip)
+    : listener_(listener),
+      client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
+      trusted_(listener.trusts(client_ip)),
+      ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
+  std::memcpy(ip_.data(), client_ip.data(), client_ip.size());
+}
+
+void Session::start() {
+  listener_.cells().connections_idle.add();
+  wait_for_request();
+}
+
+void Session::become(State next) noexcept {
+  if (state_ == next) return;
+  metrics::ListenerCells& cells = listener_.cells();
+  if (state_ == State::idle) {
+    cells.connections_idle.sub();
+  } else if (state_ != State::gone) {
+    cells.connections_active.sub();
+  }
+  if (next == State::idle) {
+    cells.connections_idle.add();
+  } else if (next != State::gone) {
+    cells.connections_active.add();
+  }
+  state_ = next;
+}
+
+void Session::set_deadline(io::Milliseconds at) noexcept {
+  listener_.context().loop.deadlines.set(*this, at);
+}
+
+void Session::wait_for_request() {
+  become(State::idle);
+  scanned_ = 0;
+  if (listener_.draining()) return leave(false);
+  client_->release_empty_block();
+  client_->read_soon();
+  set_deadline(listener_.context().loop.now() + ms(listener_.config().timeouts.idle));
+}
+
+void Session::on_read(const io::error_code& error, std::size_t n) {
+  listener_.cells().received_bytes.add(n);
+  switch (state_) {
+    case State::exchange:
+      return exchange_->on_client_read(error, n);
+    case State::lingering:
+      return drain_lingering(error);
+    case State::gone:
+      return;
+    case State::idle:
+    case State::head:
+      break;
+  }
+  if (error) return leave(false);
+  read_head();
+}
+
+void Session::on_readable(const io::error_code& error) {
+  if (exchange_ != nullptr) exchange_->on_client_readable(error);
+}
+
+void Session::on_writable(const io::error_code& error) {
+  if (exchange_ != nullptr) exchange_->on_client_writable(error);
+}
+
+// Serves the requests that stand in the buffer, one after another: an exchange that ends at once
+// leaves the state idle and the loop goes on; one that waits comes back through exchange_done().
+void Session::read_head() {
+  Context& context = listener_.context();
+  reading_heads_ = true;
+  do {
+    io::Buffer& in = client_->in();
+    in.consume(http::leading_blank_lines(in.view()));
+    if (in.empty()) {
+      wait_for_request();
+      break;
+    }
+    if (state_ == State::idle) {
+      become(State::head);
+      head_started_ns_ = context.loop.refresh();
+    }
+    const auto& limits = listener_.config().limits;
+    const auto progress = http::scan_request(in.view(), {limits.header_size, limits.headers},
+                                             context.request, scanned_);
+    if (progress == http::Progress::incomplete) {
+      wait_for_more_head();
+      break;
+    }
+    scanned_ = 0;
+    become(State::exchange);
+    exchange_ = &context.take_exchange();
+    if (progress == http::Progress::complete) {
+      exchange_->start(*this);
+    } else {
+      exchange_->refuse(*this);
+    }
+  } while (state_ == State::idle);
+  reading_heads_ = false;
+}
+
+void Session::wait_for_more_head() {
+  io::Buffer& in = client_->in();
+  if (in.full()) in.reserve(listener_.config().limits.header_size + std::size_t{1});
+  client_->read_soon();
+  const io::Milliseconds started = head_started_ns_ / 1'000'000;
+  set_deadline(started + ms(listener_.config().timeouts.header));
+}
+
+void Session::exchange_done(bool keep, bool clean) {
+  exchange_ = nullptr;
+  if (keep) {
+    become(State::idle);
+    if (reading_heads_) return;  // the loop in read_head() goes on
+    if (!client_->in().empty()) return read_head();
+    return wait_for_request();
+  }
+  if (clean && client_->in().empty()) return leave(false);
+  linger();
+}
+
+void Session::exchange_cut(bool as_error) {
+  exchange_ = nullptr;
+  leave(as_error);
+}
+
+void Session::linger() {
+  become(State::lingering);
+  client_->shutdown_send();
+  client_->in().clear();
+  client_->read_soon();
+  lingered_octets_ = 0;
+  set_deadline(listener_.context().loop.now() + kLinger);
+}
+
+void Session::drain_lingering(const io::error_code& error) {
+  lingered_octets_ += static_cast<std::uint32_t>(client_->in().size());
+  client_->in().clear();
+  if (error || lingered_octets_ > kLingerOctets) return leave(false);
+  client_->read_soon();
+}
+
+void Session::on_deadline() {
+  Context& context = listener_.context();
+  switch (state_) {
+    case State::exchange:
+      return exchange_->on_deadline(context.loop.now());
+    case State::head:
+      become(State::exchange);
+      exchange_ = &context.take_exchange();
+      return exchange_->time_out_head(*this);
+    case State::idle:
+    case State::lingering:
+      return leave(false);
+    case State::gone:
+      return;
+  }
+}
+
+void Session::drain() {
+  if (state_ == State::idle) leave(false);
+}
+
+void Session::drop() {
+  if (exchange_ != nullptr) std::exchange(exchange_, nullptr)->abandon();
+  leave(true);
+}
+
+void Session::leave(bool as_error) {
+  if (state_ == State::gone) return;
+  become(State::gone);
+  listener_.context().loop.deadlines.clear(*this);
+  if (as_error) {
+    client_->reset();
+  } else {
+    client_->close();
+  }
+  listener_.leave(*this);  // buries this session: nothing of it may be touched after its event
+}
+
+}  // namespace clockwise::proxy

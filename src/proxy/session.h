@@ -1,0 +1,77 @@
+// One client connection: reads heads one after another, hands each to an Exchange, and keeps the
+// connection for the next.
+//
+// Life of a session: idle -> head -> exchange -> idle … -> lingering -> gone. While it is idle it owns
+// no buffer. One thread; destroyed by the loop once its last operation has ended.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "http/head.h"
+#include "io/loop.h"
+#include "io/stream.h"
+#include "proxy/context.h"
+#include "proxy/listener.h"
+
+namespace clockwise::proxy {
+
+class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines::Node {
+ public:
+  Session(Listener& listener, int family, int descriptor, std::string_view client_ip);
+  ~Session() override = default;
+
+  void start();
+  // Stops at the next chance: at once when idle, else with the answer under way.
+  void drain();
+  void drop();  // now, whatever is under way
+
+  // --- for the exchange under way ---
+  [[nodiscard]] io::Stream& client() noexcept { return *client_; }
+  [[nodiscard]] Listener& listener() noexcept { return listener_; }
+  [[nodiscard]] std::string_view client_ip() const noexcept { return {ip_.data(), ip_size_}; }
+  [[nodiscard]] bool trusted() const noexcept { return trusted_; }
+  [[nodiscard]] std::uint64_t head_started_ns() const noexcept { return head_started_ns_; }
+  void set_deadline(io::Milliseconds at) noexcept;
+  // The answer is out. `keep`: the connection goes on; `clean`: the request was read to its end.
+  void exchange_done(bool keep, bool clean);
+  // Nothing more can be done for this client; `as_error`: it must not take what it got for a whole.
+  void exchange_cut(bool as_error);
+
+  [[nodiscard]] bool quiet() const noexcept override { return client_->quiet(); }
+
+  std::uint32_t slot = 0;  // place in the listener's list
+
+ private:
+  enum class State : std::uint8_t { idle, head, exchange, lingering, gone };
+
+  void on_read(const io::error_code& error, std::size_t n) override;
+  void on_readable(const io::error_code& error) override;
+  void on_writable(const io::error_code& error) override;
+  void on_connected(const io::error_code&) override {}
+  void on_deadline() override;
+
+  void read_head();
+  void wait_for_more_head();
+  void wait_for_request();
+  void linger();
+  void drain_lingering(const io::error_code& error);
+  void leave(bool as_error);
+  void become(State next) noexcept;
+
+  Listener& listener_;
+  std::unique_ptr<io::Stream> client_;
+  Exchange* exchange_ = nullptr;
+  std::uint64_t head_started_ns_ = 0;
+  std::size_t scanned_ = 0;
+  std::uint32_t lingered_octets_ = 0;
+  State state_ = State::idle;
+  bool trusted_ = false;
+  bool reading_heads_ = false;  // in the loop of read_head()
+  std::uint8_t ip_size_ = 0;
+  std::array<char, 46> ip_;
+};
+
+}  // namespace clockwise::proxy

@@ -1,0 +1,229 @@
+#include "proxy/worker.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <tuple>
+
+#include "proxy/context.h"
+#include "proxy/exchange.h"
+#include "proxy/listener.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+namespace asio = boost::asio;
+using upstream::ServerConnections;
+
+namespace {
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+class Worker::Impl {
+ public:
+  Impl(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log)
+      : cells_(cells), context_(index, std::move(log), random_seed()), work_(context_.loop.io.get_executor()) {}
+
+  ~Impl() { stop(); }
+
+  Result<void> open(const WorkerState& state) { return take_over(state); }
+
+  void start() {
+    context_.loop.start_ticking([this](std::uint64_t delay_ns) { on_tick(delay_ns); });
+    for (auto& listener : listeners_) listener->start_accepting();
+    started_ = true;
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), ("worker-" + std::to_string(context_.worker)).c_str());
+      context_.loop.io.run();
+    });
+  }
+
+  void adopt(WorkerState state, std::function<void(Result<void>)> adopted) {
+    asio::post(context_.loop.io, [this, state = std::move(state), adopted = std::move(adopted)] {
+      adopted(take_over(state));
+    });
+  }
+
+  void drain(std::function<void()> drained) {
+    asio::post(context_.loop.io, [this, drained = std::move(drained)]() mutable {
+      for (auto& listener : listeners_) listener->drain();
+      drained_ = std::move(drained);
+      tell_when_drained();
+    });
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    asio::post(context_.loop.io, [this] {
+      for (auto& listener : listeners_) listener->drop_all();
+      for (auto& listener : leaving_) listener->drop_all();
+      for (auto& [key, servers] : servers_) servers->retire();
+      context_.loop.stop_ticking();
+      work_.reset();
+      // What is left are completions of closed sockets.
+    });
+    thread_.join();
+  }
+
+ private:
+  using ServerKey = std::tuple<std::string, std::string, std::string>;  // pool, name, address
+
+  Result<void> take_over(const WorkerState& state) {
+    std::map<std::string, PoolView*> views;
+    std::vector<std::unique_ptr<PoolView>> next;
+    for (const auto& pool : state.routing->pools) {
+      next.push_back(make_view(pool));
+      views[pool->config.name] = next.back().get();
+    }
+    auto result = take_over_listeners(state, views);
+    for (auto& view : views_) old_views_.push_back(std::move(view));
+    views_ = std::move(next);
+    retire_servers();
+    tidy();
+    return result;
+  }
+
+  std::unique_ptr<PoolView> make_view(const std::shared_ptr<const upstream::Pool>& pool) {
+    auto view = std::make_unique<PoolView>();
+    view->pool = pool;
+    view->cells = &pool->counters->cells.at(context_.worker);
+    if (pool->watch) {
+      const auto left = pool->watch->until - std::chrono::steady_clock::now();
+      const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
+      if (left_ms > 0) {
+        view->watch_until = context_.loop.refresh() / 1'000'000 + static_cast<io::Milliseconds>(left_ms);
+      }
+    }
+    for (const upstream::Server& server : pool->servers) {
+      ServerConnections& connections = connections_to(*pool, server);
+      connections.hold();
+      view->servers.push_back(&connections);
+    }
+    return view;
+  }
+
+  // A server that keeps its name and address keeps its connections.
+  ServerConnections& connections_to(const upstream::Pool& pool, const upstream::Server& server) {
+    auto& slot = servers_[{pool.config.name, server.config.name, server.config.address.text}];
+    if (!slot) {
+      slot = std::make_unique<ServerConnections>(context_.loop, server.backend, context_.worker);
+    }
+    slot->configure(server, pool.config);
+    return *slot;
+  }
+
+  Result<void> take_over_listeners(const WorkerState& state,
+                                   const std::map<std::string, PoolView*>& views) {
+    Result<void> result;
+    std::vector<std::unique_ptr<Listener>> next;
+    for (const auto& spec : state.listeners) {
+      PoolView* pool = views.at(spec->config.pool);
+      auto known = std::ranges::find_if(listeners_, [&](const auto& listener) {
+        return listener && listener->config().name == spec->config.name &&
+               listener->config().address == spec->config.address;
+      });
+      if (known != listeners_.end()) {
+        next.push_back(std::move(*known));
+        next.back()->configure(spec, pool);
+        continue;
+      }
+      auto opened = std::make_unique<Listener>(context_, spec);
+      const auto open = opened->open();
+      if (!open) {
+        if (result) result = open.error();
+        continue;
+      }
+      opened->configure(spec, pool);
+      if (started_) opened->start_accepting();
+      next.push_back(std::move(opened));
+    }
+    for (auto& listener : listeners_) {
+      if (!listener) continue;
+      // Its connections end with their next answer; until then they are served by the pool that
+      // stands in for the one they knew.
+      const auto same = views.find(listener->config().pool);
+      PoolView* pool = same != views.end() ? same->second
+                       : views.empty()     ? nullptr
+                                           : views.begin()->second;
+      listener->configure(std::make_shared<const ListenerSpec>(listener->spec()), pool);
+      listener->drain();
+      leaving_.push_back(std::move(listener));
+    }
+    listeners_ = std::move(next);
+    return result;
+  }
+
+  // Connections to servers that no view of the newest snapshot names.
+  void retire_servers() {
+    for (auto& [key, servers] : servers_) {
+      const bool used = std::ranges::any_of(views_, [&](const auto& view) {
+        return std::ranges::find(view->servers, servers.get()) != view->servers.end();
+      });
+      if (!used) servers->retire();
+    }
+  }
+
+  // Frees what the last request has left.
+  void tidy() {
+    std::erase_if(old_views_, [](const auto& view) {
+      if (view->users > 0) return false;
+      for (ServerConnections* servers : view->servers) servers->let_go();
+      return true;
+    });
+    std::erase_if(servers_, [](const auto& entry) { return entry.second->disposable(); });
+    std::erase_if(leaving_, [](const auto& listener) { return listener->sessions() == 0; });
+  }
+
+  void on_tick(std::uint64_t delay_ns) {
+    cells_.loop_delay.observe(delay_ns);
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    const auto busy = static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
+                      static_cast<std::uint64_t>(used.tv_nsec);
+    cells_.busy_ns.add(busy - cells_.busy_ns.get());
+    if (!old_views_.empty() || !leaving_.empty()) tidy();
+    tell_when_drained();
+  }
+
+  void tell_when_drained() {
+    if (!drained_) return;
+    const auto empty = [](const auto& listener) { return listener->sessions() == 0; };
+    if (!std::ranges::all_of(listeners_, empty) || !std::ranges::all_of(leaving_, empty)) return;
+    std::exchange(drained_, nullptr)();
+  }
+
+  metrics::WorkerCells& cells_;
+  Context context_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  std::map<ServerKey, std::unique_ptr<ServerConnections>> servers_;
+  std::vector<std::unique_ptr<PoolView>> views_, old_views_;
+  std::vector<std::unique_ptr<Listener>> listeners_, leaving_;
+  std::function<void()> drained_;
+  std::thread thread_;
+  bool started_ = false;
+};
+
+Worker::Worker(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log)
+    : impl_(std::make_unique<Impl>(index, cells, std::move(log))) {}
+Worker::~Worker() = default;
+Result<void> Worker::open(const WorkerState& state) { return impl_->open(state); }
+void Worker::start() { impl_->start(); }
+void Worker::adopt(WorkerState state, std::function<void(Result<void>)> adopted) {
+  impl_->adopt(std::move(state), std::move(adopted));
+}
+void Worker::drain(std::function<void()> drained) { impl_->drain(std::move(drained)); }
+void Worker::stop() { impl_->stop(); }
+
+}  // namespace clockwise::proxy
