@@ -34,10 +34,10 @@ struct Admin {
 };
 
 struct Limits {
-  std::uint32_t max_connections = 0;       // per listener; 0 = auto: from the descriptor limit
-  std::uint32_t header_size = 32 * 1024;   // bytes of one head, request or response
-  std::uint32_t headers = 100;             // field lines of one head; bounds work per request
-  std::uint64_t body_size = 0;             // bytes; 0 = no limit, bodies are streamed
+  std::uint32_t max_connections = 0;      // per listener; 0 = auto: from the descriptor limit
+  std::uint32_t header_size = 32 * 1024;  // bytes of one head, request or response
+  std::uint32_t headers = 100;            // field lines of one head; bounds work per request
+  std::uint64_t body_size = 0;            // bytes; 0 = no limit, bodies are streamed
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -90,9 +90,7 @@ struct Server {
 
   [[nodiscard]] const std::string& ring_label() const noexcept { return label ? *label : name; }
   // A server off the ring owns no key: weight 0, draining or down.
-  [[nodiscard]] bool on_ring() const noexcept {
-    return weight > 0 && state == ServerState::active;
-  }
+  [[nodiscard]] bool on_ring() const noexcept { return weight > 0 && state == ServerState::active; }
   friend bool operator==(const Server&, const Server&) = default;
 };
 
@@ -139,7 +137,7 @@ struct Handoff {
 struct Pool {
   std::string name;
   Ring ring;
-  std::vector<Server> servers;         // in the order of the file
+  std::vector<Server> servers;              // in the order of the file
   std::optional<std::string> servers_file;  // set: `servers` came from this path (resolved)
   Handoff handoff;
   double max_remap = 0.6;   // a reload that moves a larger share of the keys is refused

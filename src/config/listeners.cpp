@@ -1,0 +1,169 @@
+#include "config/listeners.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace clockwise::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
+constexpr std::array<Choice<ForwardedStyle>, 3> kForwardedStyles{
+    {{"x-forwarded-for", ForwardedStyle::x_forwarded_for},
+     {"forwarded", ForwardedStyle::forwarded},
+     {"off", ForwardedStyle::off}}};
+
+struct Listed {
+  Listener listener;
+  Place name;
+  Place address;
+  Field field;
+};
+
+void read_max_connections(const Field& field, std::uint32_t& out) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  if (scalar->text == "auto")
+    out = 0;
+  else if (!parse_integer(scalar->text, 1, 10'000'000))
+    field.error("is not a whole number from 1 to 10000000, or auto");
+  else
+    integer(out, 1, 10'000'000)(field);
+}
+
+void read_limits(const Field& field, Limits& limits) {
+  MapReader map(field);
+  map.read("max_connections",
+           [&](const Field& f) { read_max_connections(f, limits.max_connections); });
+  map.read("header_size", size(limits.header_size, 1ULL << 10, 1ULL << 20));
+  map.read("headers", integer(limits.headers, 1, 10'000));
+  map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
+  map.finish();
+}
+
+void read_timeouts(const Field& field, ListenerTimeouts& timeouts) {
+  MapReader map(field);
+  map.read("header", duration(timeouts.header, 1ms));
+  map.read("body", duration(timeouts.body, 1ms));
+  map.read("idle", duration(timeouts.idle, 1ms));
+  map.read("write", duration(timeouts.write, 1ms));
+  map.finish();
+}
+
+void read_trust(const Field& field, std::vector<Network>& trust) {
+  const std::optional<std::vector<Field>> items = field.items();
+  if (!items) return;
+  trust.clear();
+  for (const Field& item : *items) value(trust.emplace_back(), parse_network)(item);
+}
+
+void read_forwarded(const Field& field, Forwarded& forwarded) {
+  MapReader map(field);
+  map.read("trust", [&](const Field& f) { read_trust(f, forwarded.trust); });
+  map.read("by", choice(forwarded.by, kForwardedStyles));
+  map.finish();
+}
+
+void read_pool_name(const Field& field, std::string& out, std::span<const std::string_view> pools) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  out = scalar->text;
+  if (std::find(pools.begin(), pools.end(), out) == pools.end())
+    field.error("is not a pool" + did_you_mean(out, pools));
+}
+
+Listed read_listener(const Field& field, std::span<const std::string_view> pools) {
+  Listed out{.listener = {}, .name = field.place(), .address = field.place(), .field = field};
+  Listener& listener = out.listener;
+  bool protocol = true;
+  MapReader map(field);
+  map.require("name", [&](const Field& f) {
+    out.name = f.place();
+    name(listener.name)(f);
+  });
+  map.require("address", [&](const Field& f) {
+    out.address = f.place();
+    address(listener.address, PortRule::listening)(f);
+  });
+  map.read("protocol", choice(protocol, kProtocols));
+  map.require("pool", [&](const Field& f) { read_pool_name(f, listener.pool, pools); });
+  map.read("routes", only_empty_list);
+  map.read("tls", only_off);
+  map.read("proxy_protocol", only_off);
+  map.read("limits", [&](const Field& f) { read_limits(f, listener.limits); });
+  map.read("timeouts", [&](const Field& f) { read_timeouts(f, listener.timeouts); });
+  map.read("forwarded", [&](const Field& f) { read_forwarded(f, listener.forwarded); });
+  map.read("debug_headers", on_off(listener.debug_headers));
+  map.refuse("role");
+  map.refuse("origin");
+  map.finish();
+  return out;
+}
+
+bool is_same(const Address& a, const Address& b) {
+  if (a.is_unix() || b.is_unix()) return a.path == b.path;
+  return !a.host.empty() && a.host == b.host && a.port == b.port && a.port != 0;
+}
+
+// One port, and one of the two takes it on every interface.
+bool overlaps(const Address& a, const Address& b) {
+  const auto wildcard = [](const Address& x) { return x.host == "0.0.0.0" || x.host == "::"; };
+  return !a.host.empty() && !b.host.empty() && a.port == b.port && a.port != 0 &&
+         (wildcard(a) || wildcard(b));
+}
+
+void check_pair(const Listed& first, const Listed& second) {
+  if (!second.listener.name.empty() && first.listener.name == second.listener.name)
+    second.field.problem_at(second.name,
+                            fmt::format("duplicate listener name {}, already on line {}",
+                                        quoted(second.listener.name), first.name.line),
+                            ".name");
+  const std::string shown = quoted(second.listener.address.text);
+  if (is_same(first.listener.address, second.listener.address))
+    second.field.problem_at(second.address,
+                            fmt::format("duplicate listener address {}, already on line {}", shown,
+                                        first.address.line));
+  else if (overlaps(first.listener.address, second.listener.address))
+    second.field.warn_at(
+        second.address,
+        fmt::format("{} shares its port with the listener on line {}", shown, first.address.line),
+        ".address");
+}
+
+void check_admin(const Listed& listed, const Address& admin) {
+  const std::string shown = quoted(listed.listener.address.text);
+  if (is_same(listed.listener.address, admin))
+    listed.field.problem_at(listed.address, fmt::format("{} is the address of admin", shown),
+                            ".address");
+  else if (overlaps(listed.listener.address, admin))
+    listed.field.warn_at(listed.address, fmt::format("{} shares its port with admin", shown),
+                         ".address");
+}
+
+constexpr std::size_t kMaxListeners = 1'000;
+
+}  // namespace
+
+std::vector<Listener> read_listeners(const Field& field, std::span<const std::string_view> pools,
+                                     const Address& admin) {
+  std::vector<Listener> listeners;
+  const std::optional<std::vector<Field>> items = field.items();
+  if (!items) return listeners;
+  if (items->empty()) field.problem("has no listener; at least one is needed");
+  if (items->size() > kMaxListeners) {
+    field.problem(fmt::format("has more than {} listeners", kMaxListeners));
+    return listeners;
+  }
+  std::vector<Listed> listed;
+  for (const Field& item : *items) {
+    listed.push_back(read_listener(item, pools));
+    for (std::size_t i = 0; i + 1 < listed.size(); ++i) check_pair(listed[i], listed.back());
+    check_admin(listed.back(), admin);
+  }
+  for (Listed& one : listed) listeners.push_back(std::move(one.listener));
+  return listeners;
+}
+
+}  // namespace clockwise::config

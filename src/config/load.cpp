@@ -1,0 +1,174 @@
+#include "config/load.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "config/digest.h"
+#include "config/listeners.h"
+#include "config/pools.h"
+#include "config/upstream_files.h"
+#include "config/yaml.h"
+
+namespace clockwise::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMaxWorkers = 1'024;
+
+constexpr std::array<Choice<LogFormat>, 2> kLogFormats{
+    {{"json", LogFormat::json}, {"combined", LogFormat::combined}}};
+constexpr std::array<Choice<PerBackend>, 3> kPerBackend{
+    {{"full", PerBackend::full}, {"basic", PerBackend::basic}, {"off", PerBackend::off}}};
+
+// The cores this process may run on: fewer than the machine has in a pinned container.
+std::uint32_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0
+                        ? CPU_COUNT(&set)
+                        : static_cast<int>(std::thread::hardware_concurrency());
+  return static_cast<std::uint32_t>(std::clamp(cores, 1, static_cast<int>(kMaxWorkers)));
+}
+
+void read_workers(const Field& field, std::uint32_t& workers) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar || scalar->text == "auto") return;
+  if (!parse_integer(scalar->text, 1, kMaxWorkers))
+    field.error(fmt::format("is not a whole number from 1 to {}, or auto", kMaxWorkers));
+  else
+    integer(workers, 1, kMaxWorkers)(field);
+}
+
+void read_admin(const Field& field, Admin& admin) {
+  MapReader map(field);
+  map.read("address", address(admin.address, PortRule::listening));
+  map.read("token", text(admin.token, Empty::allowed));
+  map.finish();
+}
+
+void read_access_log(const Field& field, std::optional<AccessLog>& log) {
+  if (is_off(field)) {
+    log.reset();
+    return;
+  }
+  MapReader map(field);
+  map.read("file", text(log->file, Empty::refused));
+  map.read("format", choice(log->format, kLogFormats));
+  map.read("sample", share(log->sample));
+  map.finish();
+}
+
+void read_metrics(const Field& field, Metrics& metrics) {
+  MapReader map(field);
+  map.read("per_backend", choice(metrics.per_backend, kPerBackend));
+  map.read("removed_grace", duration(metrics.removed_grace, 0ms));
+  map.read("max_series", integer(metrics.max_series, 1'000, 10'000'000));
+  map.finish();
+}
+
+// A pool that is written wrongly still has a name; a listener that uses it is not at fault.
+std::vector<std::string_view> names_of(const std::vector<Pool>& pools) {
+  std::vector<std::string_view> names;
+  for (const Pool& pool : pools) names.push_back(pool.name);
+  return names;
+}
+
+Config read_config(const Field& root, UpstreamFiles& files) {
+  Config config;
+  config.workers = usable_cores();
+  MapReader map(root);
+  map.read("workers", [&](const Field& f) { read_workers(f, config.workers); });
+  map.read("shutdown_timeout", duration(config.shutdown_timeout, 0ms));
+  map.read("admin", [&](const Field& f) { read_admin(f, config.admin); });
+  map.require("pools", [&](const Field& f) { config.pools = read_pools(f, files); });
+  map.require("listeners", [&](const Field& f) {
+    config.listeners = read_listeners(f, names_of(config.pools), config.admin.address);
+  });
+  map.read("caches", only_empty_map);
+  map.read("access_log", [&](const Field& f) { read_access_log(f, config.access_log); });
+  map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
+  map.read("state_dir", only_empty_text);
+  map.finish();
+  return config;
+}
+
+std::optional<Config> parse_config(const std::string& path, const std::string& text,
+                                   UpstreamFiles& files, Report& report,
+                                   const Environment& environment) {
+  auto decoded = Source::decode(path, text);
+  if (auto* problem = std::get_if<Problem>(&decoded)) {
+    report.error(std::move(*problem));
+    return std::nullopt;
+  }
+  const Source& source = std::get<Source>(decoded);
+  const std::optional<Document> document = parse_yaml(source, report);
+  if (!document) return std::nullopt;
+  const Reading reading{source, report, environment};
+  return read_config(Field(reading, *document->root, "", document->root->place), files);
+}
+
+Failure unreadable(const std::string& path, std::string reason) {
+  Problem problem;
+  problem.position.file = path;
+  problem.message = "cannot be read: " + std::move(reason);
+  return {FailureCode::unreadable, {std::move(problem)}};
+}
+
+}  // namespace
+
+LoadResult load(const std::string& path, const FileReader& read, const Environment& environment) {
+  const std::variant<std::string, std::string> text = read(path);
+  if (text.index() == 1) return unreadable(path, std::get<1>(text));
+
+  Report report;
+  report.begin_file(path);
+  UpstreamFiles upstream(path, read);
+  std::optional<Config> config =
+      parse_config(path, std::get<0>(text), upstream, report, environment);
+  if (report.failed()) return report.take_failure();
+
+  Loaded loaded;
+  loaded.config = *std::move(config);
+  loaded.files = {path};
+  loaded.warnings = report.take_warnings();
+  Digest digest;
+  digest.add(std::get<0>(text));
+  for (const UpstreamFiles::File& file : upstream.files()) {
+    digest.add(file.text);
+    loaded.files.push_back(file.path);
+  }
+  loaded.digest = digest.hex().substr(0, 12);
+  return loaded;
+}
+
+std::variant<std::vector<Server>, Failure> load_servers(const std::string& name,
+                                                        const std::string& text, const Pool& pool,
+                                                        const Environment& environment) {
+  Report report;
+  std::vector<Server> servers =
+      read_upstream_text(name, text, pool.ring, std::nullopt, report, environment);
+  if (report.failed()) return report.take_failure();
+  return servers;
+}
+
+bool is_full_configuration(const std::string& text) {
+  const auto decoded = Source::decode("", text);
+  if (decoded.index() == 1) return false;
+  Report ignored;
+  const std::optional<Document> document = parse_yaml(std::get<0>(decoded), ignored);
+  if (!document) {  // not even YAML: guess, so that the right rules report what is wrong
+    const std::string lines = "\n" + text;
+    return lines.find("\npools:") != std::string::npos ||
+           lines.find("\nlisteners:") != std::string::npos;
+  }
+  const std::vector<Entry>& entries = document->root->entries;
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.key == "pools" || entry.key == "listeners";
+  });
+}
+
+}  // namespace clockwise::config

@@ -1,0 +1,247 @@
+#include "config/pools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/key_template.h"
+#include "config/servers.h"
+
+namespace clockwise::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
+constexpr std::array<Choice<std::string_view>, 14> kSchemes{{{"clockwise", "clockwise"},
+                                                             {"nginx", {}},
+                                                             {"nginx-hash", {}},
+                                                             {"ketama", {}},
+                                                             {"libketama", {}},
+                                                             {"libmemcached", {}},
+                                                             {"spymemcached", {}},
+                                                             {"twemproxy", {}},
+                                                             {"haproxy", {}},
+                                                             {"varnish", {}},
+                                                             {"envoy", {}},
+                                                             {"maglev", {}},
+                                                             {"custom", {}},
+                                                             {"modulo", {}}}};
+// Parameters of the schemes above.
+constexpr std::array<std::string_view, 10> kSchemeParameters{
+    "key_hash", "hash",     "form",  "distribution", "avalanche",
+    "min_size", "max_size", "table", "label",        "bits"};
+constexpr std::array<Choice<bool>, 4> kHandoffModes{
+    {{"none", true}, {"ramp", {}}, {"warm", {}}, {"copy", {}}}};
+constexpr std::array<Choice<std::string_view>, 6> kRetryCauses{{{"connect", "connect"},
+                                                                {"reset", "reset"},
+                                                                {"timeout", {}},
+                                                                {"502", {}},
+                                                                {"503", {}},
+                                                                {"504", {}}}};
+constexpr std::array<Choice<Resolve>, 2> kResolve{
+    {{"start", Resolve::start}, {"lazy", Resolve::lazy}}};
+
+void read_key(const Field& field, std::string& key) {
+  if (field.node().kind == Kind::map) {
+    field.problem("is a map; write a template in quotes: \"{uri}\"");
+    return;
+  }
+  value(key, parse_key_template)(field);
+}
+
+// Returns where `points` is written, for what is wrong with it as a number of the whole pool.
+std::optional<Field> read_ring(const Field& field, Ring& ring) {
+  std::optional<Field> points;
+  std::string_view scheme;
+  MapReader map(field);
+  map.read("scheme", choice(scheme, kSchemes));
+  map.read("points", [&](const Field& f) {
+    points = f;
+    integer(ring.points, 1, kMaxPoints)(f);
+  });
+  map.read("key", [&](const Field& f) { read_key(f, ring.key); });
+  map.read("key_ignore", only_empty_list);
+  map.read("hash_tag", only_empty_text);
+  map.read("replicas", only("1"));
+  map.read("bounded_load", only_off);
+  map.read("hot_keys", only_off);
+  for (const std::string_view parameter : kSchemeParameters) map.refuse(parameter);
+  map.finish();
+  return points;
+}
+
+void read_handoff(const Field& field, Handoff& handoff) {
+  bool mode = true;
+  double budget = 0;
+  milliseconds window{0};
+  MapReader map(field);
+  map.read("mode", choice(mode, kHandoffModes));
+  // Of no effect without a mode; still checked, so that a later change of the mode is no surprise.
+  map.read("window", [&](const Field& f) {
+    const std::optional<Scalar> scalar = f.scalar();
+    if (scalar && scalar->text != "auto") duration(window, 0ms)(f);
+  });
+  map.read("budget", share(budget));
+  map.read("max_window", duration(handoff.max_window, 0ms));
+  map.finish();
+}
+
+void read_retry_causes(const Field& field) {
+  const std::optional<std::vector<Field>> items = field.items();
+  if (!items) return;
+  std::vector<std::string_view> causes;
+  for (const Field& item : *items) {
+    std::string_view cause;
+    choice(cause, kRetryCauses)(item);
+    if (cause.empty()) return;
+    causes.push_back(cause);
+  }
+  std::sort(causes.begin(), causes.end());
+  if (causes != std::vector<std::string_view>{"connect", "reset"})
+    field.error("is not supported yet; the only value is [connect, reset]");
+}
+
+void read_retry(const Field& field, Retry& retry) {
+  double budget = 0;
+  MapReader map(field);
+  map.read("attempts", integer(retry.attempts, 0, 100));
+  map.read("on", read_retry_causes);
+  map.read("budget", share(budget));
+  map.finish();
+}
+
+void read_timeouts(const Field& field, PoolTimeouts& timeouts) {
+  MapReader map(field);
+  map.read("connect", duration(timeouts.connect, 1ms));
+  map.read("response", duration(timeouts.response, 1ms));
+  map.read("idle", duration(timeouts.idle, 1ms));
+  map.finish();
+}
+
+void read_connections(const Field& field, Connections& connections) {
+  MapReader map(field);
+  map.read("max_idle", integer(connections.max_idle, 0, 100'000));
+  map.read("max", only("0"));
+  map.finish();
+}
+
+// Where a pool has its servers from: exactly one of `servers` and `servers_from`.
+class Membership {
+ public:
+  Membership(Pool& pool, UpstreamFiles& files, const std::optional<Field>& points)
+      : pool_(pool), files_(files), points_(points) {}
+
+  void read(const Field& pool_field, MapReader& map) {
+    const bool listed = map.read("servers", [&](const Field& f) { read_list(f); });
+    std::optional<Field> from;
+    map.read("servers_from", [&](const Field& f) { from = f; });
+    if (from && listed)
+      from->problem_at(from->key_place(),
+                       "stands beside servers: a pool has one source of servers");
+    else if (from)
+      read_source(*from);
+    else if (!listed)
+      missing(pool_field, map);
+  }
+
+ private:
+  static void missing(const Field& pool_field, const MapReader& map) {
+    if (!map.is_map()) return;
+    const std::vector<Entry>& entries = pool_field.node().entries;
+    pool_field.problem_at(entries.empty() ? pool_field.place() : entries.front().place,
+                          "the key \"servers\" is missing (or servers_from: {file: …})");
+  }
+
+  void read_list(const Field& list) {
+    const std::vector<ListedServer> listed = read_servers(list);
+    check_points(listed, pool_.ring, list, points_);
+    warn_of_servers(listed, pool_.ring, list, points_);
+    for (const ListedServer& one : listed) pool_.servers.push_back(one.server);
+  }
+
+  void read_source(const Field& from) {
+    MapReader map(from);
+    map.refuse("dns");
+    map.refuse("etcd");
+    const bool other =
+        std::any_of(from.node().entries.begin(), from.node().entries.end(),
+                    [](const Entry& e) { return e.key == "dns" || e.key == "etcd"; });
+    if (!map.read("file", [&](const Field& f) { read_file(f); }) && !other) map.missing("file");
+    map.finish();
+  }
+
+  void read_file(const Field& field) {
+    std::string name;
+    read_text(field, name, Empty::refused);
+    if (name.empty()) return;
+    const std::string path = files_.resolve(name);
+    const Reading& reading = field.reading();
+    const auto& text = files_.text_of(path);
+    pool_.servers_file = path;
+    if (text.index() == 0) {
+      pool_.servers = read_upstream_text(path, std::get<0>(text), pool_.ring, points_,
+                                         reading.report, reading.environment);
+      return;
+    }
+    reading.report.error(
+        reading.source.problem(field.place(), fmt::format("{}: {} cannot be read: {}", field.path(),
+                                                          quoted(path), std::get<1>(text))),
+        FailureCode::unreadable);
+  }
+
+  Pool& pool_;
+  UpstreamFiles& files_;
+  const std::optional<Field>& points_;
+};
+
+Pool read_pool(const Field& field, std::string name, UpstreamFiles& files) {
+  Pool pool;
+  pool.name = std::move(name);
+  bool protocol = true;
+  std::optional<Field> points;
+  MapReader map(field);
+  map.read("protocol", choice(protocol, kProtocols));
+  map.read("ring", [&](const Field& f) { points = read_ring(f, pool.ring); });
+  Membership(pool, files, points).read(field, map);
+  map.read("handoff", [&](const Field& f) { read_handoff(f, pool.handoff); });
+  map.read("max_remap", share(pool.max_remap));
+  map.read("max_shrink", share(pool.max_shrink));
+  map.read("health", only_off);
+  map.read("outlier", only_off);
+  map.read("retry", [&](const Field& f) { read_retry(f, pool.retry); });
+  map.read("timeouts", [&](const Field& f) { read_timeouts(f, pool.timeouts); });
+  map.read("resolve", choice(pool.resolve, kResolve));
+  map.read("connections", [&](const Field& f) { read_connections(f, pool.connections); });
+  map.read("tls", only_off);
+  map.read("failover", only("next"));
+  map.read("hedge", only_off);
+  map.read("fallback", only_off);
+  map.read("memcached", only_off);
+  map.read("cache", only_off);
+  map.finish();
+  return pool;
+}
+
+}  // namespace
+
+std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files) {
+  std::vector<Pool> pools;
+  if (field.node().kind != Kind::map) {
+    MapReader(field).finish();
+    return pools;
+  }
+  if (field.node().entries.empty()) field.problem("has no pool; at least one is needed");
+  MapReader map(field);
+  map.read_each([&](const std::string& key, const Field& f) {
+    const auto name = parse_name(key);
+    if (!name) f.problem_at(f.key_place(), fmt::format("{} {}", quoted(key), name.error().message));
+    pools.push_back(read_pool(f, key, files));
+  });
+  map.finish();
+  std::sort(pools.begin(), pools.end(),
+            [](const Pool& a, const Pool& b) { return a.name < b.name; });
+  return pools;
+}
+
+}  // namespace clockwise::config

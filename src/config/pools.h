@@ -1,0 +1,14 @@
+// The pools of a configuration.
+#pragma once
+
+#include <vector>
+
+#include "config/field.h"
+#include "config/upstream_files.h"
+
+namespace clockwise::config {
+
+// Sorted by name. Reads the upstream files that the pools name.
+[[nodiscard]] std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files);
+
+}  // namespace clockwise::config

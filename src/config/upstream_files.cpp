@@ -1,0 +1,58 @@
+#include "config/upstream_files.h"
+
+#include <filesystem>
+
+#include "config/yaml.h"
+
+namespace clockwise::config {
+
+std::vector<Server> read_upstream_text(const std::string& name, const std::string& text,
+                                       const Ring& ring, const std::optional<Field>& points,
+                                       Report& report, const Environment& environment) {
+  report.begin_file(name);
+  auto decoded = Source::decode(name, text);
+  if (auto* problem = std::get_if<Problem>(&decoded)) {
+    report.error(std::move(*problem));
+    return {};
+  }
+  const Source& source = std::get<Source>(decoded);
+  const std::optional<Document> document = parse_yaml(source, report);
+  if (!document) return {};
+
+  const Reading reading{source, report, environment};
+  const Field root(reading, *document->root, "", document->root->place);
+  std::vector<ListedServer> listed;
+  MapReader map(root);
+  map.require("servers", [&](const Field& list) {
+    listed = read_servers(list);
+    check_points(listed, ring, list, points);
+    warn_of_servers(listed, ring, list, points);
+  });
+  map.finish();
+
+  std::vector<Server> servers;
+  servers.reserve(listed.size());
+  for (ListedServer& one : listed) servers.push_back(std::move(one.server));
+  return servers;
+}
+
+std::string UpstreamFiles::resolve(const std::string& path) const {
+  return (std::filesystem::path(main_file_).parent_path() / path).string();
+}
+
+const std::variant<std::string, std::string>& UpstreamFiles::text_of(const std::string& path) {
+  const auto known = texts_.find(path);
+  if (known != texts_.end()) return known->second;
+  order_.push_back(path);
+  return texts_.emplace(path, read_(path)).first->second;
+}
+
+std::vector<UpstreamFiles::File> UpstreamFiles::files() const {
+  std::vector<File> out;
+  for (const std::string& path : order_)
+    if (const auto& text = texts_.at(path); text.index() == 0)
+      out.push_back({path, std::get<0>(text)});
+  return out;
+}
+
+}  // namespace clockwise::config
