@@ -35,8 +35,8 @@ inline constexpr std::array<std::uint64_t, 10> kBackendBuckets{
     1'000'000,  2'500'000,   5'000'000,   10'000'000,    25'000'000,
     50'000'000, 100'000'000, 250'000'000, 1'000'000'000, 5'000'000'000};
 inline constexpr std::array<std::uint64_t, 16> kClientBuckets{
-    250'000,    500'000,     1'000'000,   2'500'000,   5'000'000,     10'000'000,
-    25'000'000, 50'000'000,  100'000'000, 250'000'000, 500'000'000,   1'000'000'000,
+    250'000,       500'000,       1'000'000,      2'500'000,     5'000'000,   10'000'000,
+    25'000'000,    50'000'000,    100'000'000,    250'000'000,   500'000'000, 1'000'000'000,
     2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
 // Loop delay and durations of rare work, in nanoseconds.
 inline constexpr std::array<std::uint64_t, 8> kDelayBuckets{
@@ -61,7 +61,14 @@ enum class Routed : std::uint8_t { home, failover, overflow, hot, drain, ramp };
 enum class RetryReason : std::uint8_t { connect, reset, timeout, status, stale_connection };
 enum class RetrySuppressed : std::uint8_t { budget, unsafe_method, body_sent, no_candidate };
 enum class RequestError : std::uint8_t {
-  malformed, framing, header_too_large, uri_too_long, body_too_large, timeout, method, no_backend
+  malformed,
+  framing,
+  header_too_large,
+  uri_too_long,
+  body_too_large,
+  timeout,
+  method,
+  no_backend
 };
 enum class Rejected : std::uint8_t { limit, memory, tls, shutdown };
 
@@ -80,10 +87,10 @@ struct alignas(64) BackendCells {
 
 // One pool (sections 4 and 5).
 struct alignas(64) PoolCells {
-  std::array<Cell, 6> routed;             // by Routed
-  std::array<Cell, 5> retries;            // by RetryReason
-  std::array<Cell, 4> retries_suppressed; // by RetrySuppressed
-  Cell remapped_requests;                 // since start, all swaps
+  std::array<Cell, 6> routed;              // by Routed
+  std::array<Cell, 5> retries;             // by RetryReason
+  std::array<Cell, 4> retries_suppressed;  // by RetrySuppressed
+  Cell remapped_requests;                  // since start, all swaps
 };
 
 // One listener (section 8).
