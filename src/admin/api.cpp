@@ -1,0 +1,284 @@
+#include "admin/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "admin/access.h"
+#include "admin/collect.h"
+#include "admin/describe.h"
+#include "admin/gzip.h"
+#include "admin/target.h"
+#include "config/load.h"
+#include "upstream/json.h"
+#include "upstream/plan.h"
+
+namespace clockwise::admin {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kWorthCompressing = 1024;
+constexpr std::uint32_t kMaxReplicas = 100;
+
+Response json_response(const json::value& body, unsigned status = 200) {
+  Response response;
+  response.status = status;
+  response.body = upstream::to_text(body) + "\n";
+  return response;
+}
+
+Response text_response(unsigned status, std::string text) {
+  Response response;
+  response.status = status;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = std::move(text);
+  return response;
+}
+
+Response failure_response(const config::Failure& failure) {
+  json::object body = describe_error("invalid", failure.problems[0].message,
+                                     describe(failure.problems[0].position));
+  body["errors"] = describe(failure.problems, "invalid");
+  return json_response(body, 400);
+}
+
+void compress(const Request& request, Response& response) {
+  if (response.body.size() < kWorthCompressing) return;
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!accepts_gzip(request.accept_encoding)) return;
+  std::string smaller = gzipped(response.body);
+  if (smaller.empty()) return;
+  response.body = std::move(smaller);
+  response.headers.emplace_back("Content-Encoding", "gzip");
+}
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || last != end) return std::nullopt;
+  return number;
+}
+
+// "?name=a&name=b" and "?name=a,b" are the same.
+std::set<std::string, std::less<>> listed(const std::vector<std::string>& values) {
+  std::set<std::string, std::less<>> result;
+  for (std::string_view value : values)
+    while (!value.empty()) {
+      const std::size_t comma = std::min(value.find(','), value.size());
+      if (comma > 0) result.emplace(value.substr(0, comma));
+      value.remove_prefix(std::min(comma + 1, value.size()));
+    }
+  return result;
+}
+
+}  // namespace
+
+struct Api::Call {
+  const Request& request;
+  const Target& target;
+  upstream::View view;
+  const upstream::Pool* pool = nullptr;  // where the path names one
+};
+
+// One call of the API. `{pool}` in the pattern stands for the name of a pool that exists.
+struct Api::Route {
+  std::string_view method;
+  std::vector<std::string_view> pattern;
+  Response (Api::*answer)(const Call&);  // null: the reload, which answers later
+
+  [[nodiscard]] bool matches(const std::vector<std::string>& path) const {
+    return std::ranges::equal(pattern, path, [](std::string_view wanted, const std::string& have) {
+      return wanted == "{pool}" || wanted == have;
+    });
+  }
+  [[nodiscard]] bool allows(std::string_view asked) const {
+    return asked == method || (asked == "HEAD" && method == "GET");
+  }
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{} /{}", method, fmt::join(pattern, "/"));
+  }
+  [[nodiscard]] const std::string* pool_name(const std::vector<std::string>& path) const {
+    const auto at = std::ranges::find(pattern, "{pool}");
+    return at == pattern.end() ? nullptr : &path[static_cast<std::size_t>(at - pattern.begin())];
+  }
+};
+
+const std::vector<Api::Route>& Api::routes() {
+  static const std::vector<Route> kRoutes{
+      {"GET", {"metrics"}, &Api::metrics},
+      {"GET", {"healthz"}, &Api::healthz},
+      {"GET", {"readyz"}, &Api::readyz},
+      {"GET", {"api", "v1", "status"}, &Api::status},
+      {"GET", {"api", "v1", "pools"}, &Api::pools},
+      {"GET", {"api", "v1", "pools", "{pool}"}, &Api::pool},
+      {"GET", {"api", "v1", "pools", "{pool}", "ring"}, &Api::ring},
+      {"GET", {"api", "v1", "pools", "{pool}", "lookup"}, &Api::lookup},
+      {"POST", {"api", "v1", "pools", "{pool}", "plan"}, &Api::plan},
+      {"GET", {"api", "v1", "remaps"}, &Api::remaps},
+      {"POST", {"api", "v1", "reload"}, nullptr},
+  };
+  return kRoutes;
+}
+
+Api::Api(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn)
+    : directory_(directory), reload_(std::move(reload)), warn_(std::move(warn)) {}
+
+void Api::set_admin(config::Admin admin) { admin_ = std::move(admin); }
+
+const Api::Route* Api::find_route(std::string_view method, const std::vector<std::string>& path) {
+  for (const Route& route : routes())
+    if (route.matches(path) && route.allows(method)) return &route;
+  return nullptr;
+}
+
+// The path exists with another method, or not at all.
+Response Api::no_route(const std::vector<std::string>& path) {
+  std::string allowed, calls;
+  for (const Route& route : routes()) {
+    calls += (calls.empty() ? "" : ", ") + route.text();
+    if (route.matches(path)) allowed = route.method == "GET" ? "GET, HEAD" : route.method;
+  }
+  if (allowed.empty()) return error_response(404, "not_found", "no such call; there are: " + calls);
+  Response response = error_response(405, "method_not_allowed", "this call takes " + allowed);
+  response.headers.emplace_back("Allow", allowed);
+  return response;
+}
+
+void Api::handle(const Request& request, const Reply& reply) {
+  const auto target = parse_target(request.target);
+  if (!target)
+    return reply(
+        error_response(400, "bad_request", "a \"%\" in the target lacks its two hex digits"));
+  const Route* route = find_route(request.method, target->path);
+  if (!route) return reply(no_route(target->path));
+  if (request.method == "POST")
+    if (auto refusal = refuse_change(request, token())) return reply(std::move(*refusal));
+  if (!route->answer) return start_reload(*target, reply);
+
+  Response response = answer(*route, request, *target);
+  compress(request, response);
+  reply(std::move(response));
+}
+
+// A reload may bring a new token, so the published one counts.
+std::string Api::token() const {
+  const upstream::View view = directory_.view();
+  return view.config ? view.config->admin.token : admin_.token;
+}
+
+Response Api::answer(const Route& route, const Request& request, const Target& target) {
+  Call call{request, target, directory_.view()};
+  if (const std::string* name = route.pool_name(target.path)) {
+    call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
+    if (!call.pool)
+      return error_response(404, "not_found", fmt::format("no pool is named \"{}\"", *name));
+  }
+  return (this->*route.answer)(call);
+}
+
+void Api::start_reload(const Target& target, const Reply& reply) {
+  const std::string force = target.first("force").value_or("0");
+  reload_(upstream::Trigger::api, force == "1" || force == "true",
+          [reply](const upstream::ReloadOutcome& outcome) {
+            const ReloadAnswer answer = describe_reload(outcome);
+            reply(json_response(answer.body, answer.status));
+          });
+}
+
+Response Api::metrics(const Call& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  tell_when_basic(call.view);
+  const metrics::Filter filter{listed(call.target.all("pool")), listed(call.target.all("name"))};
+  const std::size_t max_series =
+      call.view.config ? call.view.config->metrics.max_series : config::Metrics{}.max_series;
+  metrics::Page page(budget_, max_series, filter);
+  collect(call.view, metrics::read_process_facts(), page);
+
+  const metrics::Format format = metrics::preferred_format(call.request.accept);
+  Response response;
+  response.content_type = metrics::content_type(format);
+  response.body = metrics::serialize(page.finish(last_render_seconds_), format);
+  last_render_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return response;
+}
+
+void Api::tell_when_basic(const upstream::View& view) {
+  if (told_basic_ || !warn_ || !view.config) return;
+  if (backend_detail(view) == view.config->metrics.per_backend) return;
+  told_basic_ = true;
+  warn_(fmt::format("more than {} servers: /metrics leaves out their histograms", kFullDetail));
+}
+
+Response Api::healthz(const Call&) { return text_response(200, "ok\n"); }
+
+Response Api::readyz(const Call& call) {
+  if (call.view.ready) return text_response(200, "ready\n");
+  return text_response(503, call.view.stopping ? "stopping\n" : "starting\n");
+}
+
+Response Api::status(const Call& call) {
+  return json_response(describe_status(call.view, admin_.address.text, upstream::WallClock::now()));
+}
+
+Response Api::pools(const Call& call) {
+  json::array pools;
+  if (call.view.routing)
+    for (const auto& pool : call.view.routing->pools)
+      pools.push_back(describe_pool(call.view, *pool));
+  return json_response(json::object{{"pools", std::move(pools)}});
+}
+
+Response Api::pool(const Call& call) { return json_response(describe_pool(call.view, *call.pool)); }
+
+Response Api::ring(const Call& call) { return json_response(describe_ring(*call.pool)); }
+
+Response Api::remaps(const Call& call) { return json_response(describe_remaps(call.view)); }
+
+Response Api::lookup(const Call& call) {
+  std::vector<Wanted> wanted;
+  for (const auto& [name, value] : call.target.query) {
+    if (name == "key") wanted.push_back({value, call.pool->ring->hash(value)});
+    if (name != "hash") continue;
+    const auto hash = whole_number<ring::Position>(value);
+    if (!hash)
+      return error_response(400, "bad_request",
+                            fmt::format("hash \"{}\" is not a position, 0 to 2^64 - 1", value));
+    wanted.push_back({value, *hash});
+  }
+  if (wanted.empty())
+    return error_response(400, "bad_request", "which key? Ask with ?key=K or ?hash=POSITION");
+
+  const std::string text = call.target.first("replicas").value_or("1");
+  const auto replicas = whole_number<std::uint32_t>(text);
+  if (!replicas || *replicas < 1 || *replicas > kMaxReplicas)
+    return error_response(
+        400, "bad_request",
+        fmt::format("replicas \"{}\" is not a number, 1 to {}", text, kMaxReplicas));
+  return json_response(describe_lookup(call.view, *call.pool, wanted, *replicas));
+}
+
+Response Api::plan(const Call& call) {
+  const config::Pool& before = call.pool->config;
+  // Nothing is taken from this process' environment: it may hold what the asker should not see.
+  const config::Environment nothing = [](std::string_view) { return std::nullopt; };
+  auto servers = config::load_servers("body", call.request.body, before, nothing);
+  if (const auto* failure = std::get_if<config::Failure>(&servers))
+    return failure_response(*failure);
+
+  config::Pool after = before;
+  after.servers = std::get<std::vector<config::Server>>(std::move(servers));
+  const auto ring = upstream::build_ring(after);
+  if (!ring) return error_response(400, "invalid", ring.error().message);
+  const upstream::Report report =
+      upstream::plan({&before, call.pool->ring.get()}, {&after, ring->get()});
+  return json_response(json::object{{"pools", json::array{upstream::to_json(report)}}});
+}
+
+}  // namespace clockwise::admin

@@ -1,0 +1,82 @@
+// The admin API without its sockets: a request in, a response out.
+//
+// Everything but a reload is answered at once from a view of the directory. Used by one thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admin/target.h"
+#include "config/model.h"
+#include "metrics/page.h"
+#include "upstream/directory.h"
+#include "upstream/reload_port.h"
+
+namespace clockwise::admin {
+
+struct Request {
+  std::string method = "GET";
+  std::string target = "/";
+  std::string body;
+  bool local = true;  // the peer is on this machine: loopback or a unix socket
+  std::string host, origin, authorization, accept, accept_encoding;
+};
+
+struct Response {
+  unsigned status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// Called exactly once; on the calling thread before handle() returns, but for a reload, where it
+// is called on the control thread.
+using Reply = std::function<void(Response)>;
+using Warn = std::function<void(std::string_view)>;
+
+class Api {
+ public:
+  // `warn` gets the few things an operator should read in the log.
+  Api(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn = {});
+
+  // Where the server listens and the token that counts until a configuration is published.
+  void set_admin(config::Admin admin);
+
+  void handle(const Request& request, const Reply& reply);
+
+ private:
+  struct Call;   // one request on its way to its handler
+  struct Route;  // one line of the list of calls
+  static const std::vector<Route>& routes();
+  static const Route* find_route(std::string_view method, const std::vector<std::string>& path);
+  static Response no_route(const std::vector<std::string>& path);
+
+  [[nodiscard]] std::string token() const;
+  Response answer(const Route& route, const Request& request, const Target& target);
+  void start_reload(const Target& target, const Reply& reply);
+
+  Response metrics(const Call& call);
+  Response healthz(const Call& call);
+  Response readyz(const Call& call);
+  Response status(const Call& call);
+  Response pools(const Call& call);
+  Response pool(const Call& call);
+  Response ring(const Call& call);
+  Response lookup(const Call& call);
+  Response plan(const Call& call);
+  Response remaps(const Call& call);
+  void tell_when_basic(const upstream::View& view);
+
+  upstream::Directory& directory_;
+  const upstream::ReloadRequest reload_;
+  const Warn warn_;
+  config::Admin admin_;
+  metrics::SeriesBudget budget_;
+  double last_render_seconds_ = 0;
+  bool told_basic_ = false;
+};
+
+}  // namespace clockwise::admin

@@ -1,0 +1,299 @@
+#include "admin/describe.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/version.h"
+#include "metrics/catalogue.h"
+#include "upstream/lookup.h"
+
+namespace clockwise::admin {
+
+namespace {
+
+namespace json = boost::json;
+using upstream::Guard;
+using upstream::ReloadOutcome;
+using upstream::ReloadResult;
+using upstream::View;
+
+constexpr std::string_view to_string(config::ServerState state) {
+  switch (state) {
+    case config::ServerState::active:
+      return "active";
+    case config::ServerState::draining:
+      return "draining";
+    case config::ServerState::down:
+      return "down";
+  }
+  return "";
+}
+
+// What tells a client why its reload was turned down.
+std::string_view error_code(const ReloadOutcome& outcome) {
+  if (outcome.result == ReloadResult::unreadable) return "unreadable";
+  if (outcome.result == ReloadResult::invalid) return "invalid";
+  return outcome.refused_by == Guard::max_shrink ? "max_shrink" : "max_remap";
+}
+
+// A problem of the whole file has no position to tell which file it is.
+std::string message_of(const config::Problem& problem) {
+  if (problem.position.line > 0 || problem.position.file.empty()) return problem.message;
+  return problem.position.file + ": " + problem.message;
+}
+
+template <class T>
+json::array describe_all(const T& items, auto describe_one) {
+  json::array array;
+  for (const auto& item : items) array.push_back(describe_one(item));
+  return array;
+}
+
+json::value describe_last_reload(const View& view) {
+  if (!view.last_reload) return nullptr;
+  const ReloadOutcome& last = *view.last_reload;
+  json::array errors = describe(last.errors, error_code(last));
+  if (last.result == ReloadResult::refused)
+    errors.push_back(describe_error(error_code(last), last.message).at("error"));
+  return json::object{{"result", to_string(last.result)},
+                      {"trigger", to_string(last.trigger)},
+                      {"time", rfc3339(last.time)},
+                      {"errors", std::move(errors)}};
+}
+
+json::value describe_last_remap(const View& view, const std::string& pool) {
+  const auto last = view.last_remap.find(pool);
+  if (last == view.last_remap.end()) return nullptr;
+  const upstream::Remap& remap = *last->second;
+  return json::object{{"id", remap.id},
+                      {"time", rfc3339(remap.time)},
+                      {"moved_ratio", remap.report.moved_ratio},
+                      {"minimum_ratio", remap.report.minimum_ratio}};
+}
+
+json::object describe_requests(const upstream::Backend& backend) {
+  json::object requests;
+  for (std::size_t i = 0; i < metrics::kBackendCodes.size(); ++i)
+    requests[metrics::kBackendCodes[i]] =
+        backend.cells.sum([&](const auto& c) { return c.requests[i].get(); });
+  return requests;
+}
+
+json::object describe_latency(const upstream::Backend& backend) {
+  std::array<std::uint64_t, metrics::kBackendBuckets.size() + 1> buckets{};
+  for (const metrics::BackendCells& cells : backend.cells.all())
+    for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] += cells.duration.buckets[i].get();
+  return {{"p50", quantile(metrics::kBackendBuckets, buckets, 0.5)},
+          {"p90", quantile(metrics::kBackendBuckets, buckets, 0.9)},
+          {"p99", quantile(metrics::kBackendBuckets, buckets, 0.99)}};
+}
+
+// What a server has by being in the list; traffic comes from its counters.
+struct Place {
+  std::uint64_t points = 0;
+  double expected = 0, share = 0;
+};
+
+std::vector<Place> places(const upstream::Pool& pool) {
+  std::vector<Place> result(pool.servers.size());
+  if (!pool.ring) return result;
+  for (const ring::Point& point : pool.ring->points()) ++result[point.server].points;
+  double weights = 0;
+  for (const auto& server : pool.servers)
+    if (server.config.on_ring()) weights += server.config.weight;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const config::Server& server = pool.servers[i].config;
+    if (server.on_ring()) result[i].expected = server.weight / weights;
+    result[i].share = pool.ring->shares()[i];
+  }
+  return result;
+}
+
+json::object describe_server(const upstream::Server& server, const Place& place) {
+  const upstream::Backend& backend = *server.backend;
+  const auto sum = [&](auto get) { return backend.cells.sum(get); };
+  return {{"name", server.config.name},
+          {"address", server.config.address.text},
+          {"zone", server.config.zone},
+          {"weight", server.config.weight},
+          {"state", to_string(server.config.state)},
+          {"health", server.endpoints.empty() ? "down" : "up"},
+          {"points", place.points},
+          {"expected_ratio", place.expected},
+          {"share_ratio", place.share},
+          {"requests_total", describe_requests(backend)},
+          {"requests_in_flight", sum([](const auto& c) { return c.in_flight.get(); })},
+          {"connections",
+           json::object{{"active", sum([](const auto& c) { return c.connections_active.get(); })},
+                        {"idle", sum([](const auto& c) { return c.connections_idle.get(); })}}},
+          {"latency_seconds", describe_latency(backend)},
+          {"overridden", json::array{}}};
+}
+
+bool handoff_active(const View& view, const upstream::Pool& pool) {
+  return pool.watch && view.now < pool.watch->until;
+}
+
+// Who owned the position before the newest change, when that was another server.
+std::optional<std::string> previous_owner(const View& view, const upstream::Pool& pool,
+                                          const upstream::KeyPlace& place) {
+  if (!handoff_active(view, pool) || place.owners.empty()) return std::nullopt;
+  const upstream::RemapWatch& watch = *pool.watch;
+  if (!watch.previous || watch.previous->empty()) return std::nullopt;
+  const ring::ServerIndex before = watch.previous->owner(place.hash);
+  const bool same = before < watch.now.size() && watch.now[before] == place.owners[0];
+  if (same || before >= watch.names.size()) return std::nullopt;
+  return watch.names[before];
+}
+
+}  // namespace
+
+std::string rfc3339(upstream::WallClock::time_point time) {
+  using namespace std::chrono;
+  const auto second = floor<seconds>(time);
+  const auto rest = duration_cast<milliseconds>(time - second);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(upstream::WallClock::to_time_t(second)), rest.count());
+}
+
+json::value describe(const config::Position& position) {
+  if (position.line == 0) return nullptr;
+  return json::object{
+      {"file", position.file}, {"line", position.line}, {"column", position.column}};
+}
+
+json::object describe(const config::Problem& problem, std::string_view code) {
+  return {
+      {"code", code}, {"message", message_of(problem)}, {"position", describe(problem.position)}};
+}
+
+json::array describe(const std::vector<config::Problem>& problems, std::string_view code) {
+  return describe_all(problems, [&](const auto& problem) { return describe(problem, code); });
+}
+
+json::object describe_error(std::string_view code, std::string_view message, json::value position) {
+  return {{"error",
+           json::object{{"code", code}, {"message", message}, {"position", std::move(position)}}}};
+}
+
+json::object describe_status(const View& view, std::string_view admin_address,
+                             upstream::WallClock::time_point now) {
+  json::array listeners;
+  if (view.config)
+    for (const config::Listener& listener : view.config->listeners) {
+      const auto counters = std::ranges::find(
+          view.listeners, listener.name, [](const auto& l) { return std::string_view(l->name); });
+      const bool bound = counters != view.listeners.end() && !(*counters)->bound_address.empty();
+      listeners.push_back(
+          json::object{{"name", listener.name},
+                       {"address", bound ? (*counters)->bound_address : listener.address.text}});
+    }
+  return {{"version", version()},
+          {"revision", revision()},
+          {"pid", getpid()},
+          {"uptime_seconds", std::chrono::duration<double>(now - view.started).count()},
+          {"ready", view.ready},
+          {"workers", view.config ? view.config->workers : 0},
+          {"listeners", std::move(listeners)},
+          {"admin", json::object{{"address", admin_address}}},
+          {"config", json::object{{"file", view.config_file}, {"digest", view.config_digest}}},
+          {"last_reload", describe_last_reload(view)}};
+}
+
+json::object describe_pool(const View& view, const upstream::Pool& pool) {
+  const std::vector<Place> place = places(pool);
+  json::array servers;
+  for (std::size_t i = 0; i < pool.servers.size(); ++i)
+    servers.push_back(describe_server(pool.servers[i], place[i]));
+  return {{"name", pool.config.name},
+          {"protocol", "http"},
+          {"scheme", pool.config.ring.scheme},
+          {"digest", pool.digest},
+          {"points_total", pool.ring ? pool.ring->points().size() : 0},
+          {"handoff_active", handoff_active(view, pool)},
+          {"last_remap", describe_last_remap(view, pool.config.name)},
+          {"servers", std::move(servers)}};
+}
+
+json::object describe_ring(const upstream::Pool& pool) {
+  json::array points;
+  if (pool.ring) {
+    points.reserve(pool.ring->points().size());
+    for (const ring::Point& point : pool.ring->points())
+      points.push_back(json::object{{"position", std::to_string(point.position)},
+                                    {"server", pool.servers[point.server].config.name}});
+  }
+  return {{"pool", pool.config.name},
+          {"scheme", pool.config.ring.scheme},
+          {"digest", pool.digest},
+          {"points_total", points.size()},
+          {"points", std::move(points)}};
+}
+
+json::object describe_remaps(const View& view) {
+  const auto describe_one = [](const std::shared_ptr<const upstream::Remap>& remap) {
+    json::object entry{
+        {"id", remap->id},         {"time", rfc3339(remap->time)},
+        {"cause", remap->cause},   {"trigger", to_string(remap->trigger)},
+        {"forced", remap->forced}, {"remapped_requests", remap->remapped_requests()}};
+    for (auto& member : upstream::to_json(remap->report, false))
+      entry[member.key()] = std::move(member.value());
+    return entry;
+  };
+  return {{"total", view.remaps_total}, {"remaps", describe_all(view.history, describe_one)}};
+}
+
+json::object describe_lookup(const View& view, const upstream::Pool& pool,
+                             const std::vector<Wanted>& wanted, std::uint32_t replicas) {
+  const auto describe_one = [&](const Wanted& one) {
+    const upstream::KeyPlace place = upstream::locate(*pool.ring, one.position, replicas);
+    return upstream::to_json(pool.config, one.key, place, previous_owner(view, pool, place));
+  };
+  return {{"pool", pool.config.name}, {"keys", describe_all(wanted, describe_one)}};
+}
+
+ReloadAnswer describe_reload(const ReloadOutcome& outcome) {
+  json::array pools = describe_all(
+      outcome.pools, [](const upstream::Report& report) { return upstream::to_json(report); });
+  if (outcome.result == ReloadResult::applied || outcome.result == ReloadResult::unchanged) {
+    const auto not_applied = [](const upstream::NotApplied& one) {
+      return json::object{{"path", one.path}, {"reason", one.reason}};
+    };
+    return {200, json::object{{"result", to_string(outcome.result)},
+                              {"trigger", to_string(outcome.trigger)},
+                              {"forced", outcome.forced},
+                              {"config_digest", outcome.config_digest},
+                              {"duration_seconds", outcome.duration_seconds},
+                              {"pools", std::move(pools)},
+                              {"not_applied", describe_all(outcome.not_applied, not_applied)}}};
+  }
+  const std::string_view code = error_code(outcome);
+  const json::value position =
+      outcome.errors.empty() ? json::value(nullptr) : describe(outcome.errors[0].position);
+  json::object body = describe_error(code, outcome.message, position);
+  body["errors"] = describe(outcome.errors, code);
+  body["pools"] = std::move(pools);
+  return {409, std::move(body)};
+}
+
+json::value quantile(std::span<const std::uint64_t> bounds_ns,
+                     std::span<const std::uint64_t> buckets, double q) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t n : buckets) total += n;
+  if (total == 0) return nullptr;
+  double left = q * static_cast<double>(total);
+  double lower = 0;
+  for (std::size_t i = 0; i < bounds_ns.size(); ++i) {
+    const double upper = static_cast<double>(bounds_ns[i]) / 1e9;
+    const auto here = static_cast<double>(buckets[i]);
+    if (here > 0 && left <= here) return lower + (upper - lower) * left / here;
+    left -= here;
+    lower = upper;
+  }
+  return lower;
+}
+
+}  // namespace clockwise::admin

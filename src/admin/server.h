@@ -1,0 +1,42 @@
+// The admin HTTP server: the metrics page and the API, on a thread of its own.
+//
+// It shares nothing with the workers but the directory, so neither a slow reader nor a reload in
+// progress holds up a request or a scrape. Bounded in what it takes: 64 connections, 16 KiB of
+// head, 8 MiB of body, 10 s for each step.
+#pragma once
+
+#include <memory>
+
+#include "admin/api.h"
+#include "base/result.h"
+#include "config/model.h"
+#include "upstream/directory.h"
+#include "upstream/reload_port.h"
+
+namespace clockwise::admin {
+
+class AdminServer {
+ public:
+  // `directory` must outlive the server; `reload` may answer after the server has stopped. `warn`
+  // is called on the admin thread.
+  AdminServer(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn = {});
+  ~AdminServer();
+  AdminServer(const AdminServer&) = delete;
+  AdminServer& operator=(const AdminServer&) = delete;
+
+  // Binds, starts the thread and returns the address with the port that was taken. A stale unix
+  // socket is replaced; its file gets mode 0600. REQUIRES: not started, or stopped since.
+  Result<config::Address> start(const config::Admin& admin);
+  // Closes every connection and joins the thread. Idempotent.
+  void stop();
+
+ private:
+  class Session;
+  class Core;
+
+  Api api_;
+  // Shared with reloads under way, which may end after stop().
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace clockwise::admin

@@ -1,0 +1,344 @@
+#include "admin/api.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include "unit/admin/world.h"
+
+namespace clockwise::admin {
+namespace {
+
+using testing::HasSubstr;
+using testing_world::World;
+using upstream::ReloadResult;
+using upstream::Trigger;
+namespace json = boost::json;
+
+std::string error_code(const Response& response) {
+  return json::parse(response.body).at("error").at("code").as_string().c_str();
+}
+
+std::string header(const Response& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers)
+    if (key == name) return value;
+  return {};
+}
+
+class ApiTest : public testing::Test {
+ protected:
+  World world;
+};
+
+TEST_F(ApiTest, HealthAndReadiness) {
+  EXPECT_EQ(world.get("/healthz").status, 200U);
+  EXPECT_EQ(world.get("/readyz").status, 200U);
+  world.directory.set_stopping();
+  EXPECT_EQ(world.get("/healthz").status, 200U);
+  EXPECT_EQ(world.get("/readyz").status, 503U);
+}
+
+TEST_F(ApiTest, UnknownPathListsTheCalls) {
+  const Response response = world.get("/api/v1/nothing");
+  EXPECT_EQ(response.status, 404U);
+  EXPECT_EQ(error_code(response), "not_found");
+  EXPECT_THAT(response.body, HasSubstr("GET /api/v1/pools/{pool}/lookup"));
+}
+
+TEST_F(ApiTest, WrongMethodNamesTheRightOne) {
+  const Response reload = world.get("/api/v1/reload");
+  EXPECT_EQ(reload.status, 405U);
+  EXPECT_EQ(header(reload, "Allow"), "POST");
+  EXPECT_EQ(header(world.post("/api/v1/status"), "Allow"), "GET, HEAD");
+}
+
+TEST_F(ApiTest, UnknownPoolIsNamed) {
+  const Response response = world.get("/api/v1/pools/none");
+  EXPECT_EQ(response.status, 404U);
+  EXPECT_THAT(response.body, HasSubstr("\\\"none\\\""));
+}
+
+TEST_F(ApiTest, MalformedTargetIsRefused) {
+  EXPECT_EQ(world.get("/api/v1/pools/%zz").status, 400U);
+}
+
+TEST_F(ApiTest, StatusTellsWhatRuns) {
+  const json::value status = world.json("/api/v1/status");
+  EXPECT_EQ(status.at("config").at("file").as_string(), "clockwise.yaml");
+  EXPECT_EQ(status.at("config").at("digest").as_string(), "0123456789ab");
+  EXPECT_EQ(status.at("listeners").at(0).at("name").as_string(), "web");
+  EXPECT_EQ(status.at("listeners").at(0).at("address").as_string(), "127.0.0.1:40000");
+  EXPECT_TRUE(status.at("last_reload").is_null());
+}
+
+TEST_F(ApiTest, StatusTellsWhyTheLastReloadFailed) {
+  upstream::ReloadOutcome outcome;
+  outcome.result = ReloadResult::invalid;
+  outcome.trigger = Trigger::watch;
+  outcome.time = upstream::WallClock::time_point{std::chrono::milliseconds{1714564800250}};
+  outcome.errors = {{{"clockwise.yaml", 14, 15}, "bad weight", ""}};
+  world.directory.record_reload(outcome);
+  const json::value last = world.json("/api/v1/status").at("last_reload");
+  EXPECT_EQ(json::serialize(last),
+            R"({"result":"invalid","trigger":"watch","time":"2024-05-01T12:00:00.250Z",)"
+            R"("errors":[{"code":"invalid","message":"bad weight","position":)"
+            R"({"file":"clockwise.yaml","line":14,"column":15}}]})");
+}
+
+TEST_F(ApiTest, PoolShowsServersWithShareAndTraffic) {
+  auto& cells = world.directory.backend("pages", "a")->cells;
+  cells.at(0).requests[0].add(3);
+  cells.at(1).requests[0].add(4);
+  cells.at(1).in_flight.add(2);
+  for (int i = 0; i < 100; ++i) cells.at(0).duration.observe(1'500'000);
+  const json::value pool = world.json("/api/v1/pools/pages");
+  EXPECT_EQ(pool.at("name").as_string(), "pages");
+  EXPECT_EQ(pool.at("points_total").to_number<int>(), 300);
+  EXPECT_FALSE(pool.at("handoff_active").as_bool());
+  EXPECT_TRUE(pool.at("last_remap").is_null());
+  const json::value& a = pool.at("servers").at(0);
+  EXPECT_EQ(a.at("requests_total").at("2xx").to_number<int>(), 7);
+  EXPECT_EQ(a.at("requests_in_flight").to_number<int>(), 2);
+  EXPECT_EQ(a.at("points").to_number<int>(), 100);
+  EXPECT_EQ(a.at("health").as_string(), "up");
+  EXPECT_DOUBLE_EQ(a.at("expected_ratio").to_number<double>(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(a.at("latency_seconds").at("p50").as_double(), 0.00175);
+  double shares = 0;
+  for (const json::value& server : pool.at("servers").as_array())
+    shares += server.at("share_ratio").to_number<double>();
+  EXPECT_NEAR(shares, 1, 1e-12);
+  EXPECT_TRUE(pool.at("servers").at(1).at("latency_seconds").at("p99").is_null());
+  EXPECT_EQ(world.json("/api/v1/pools").at("pools").at(0), pool);
+}
+
+TEST_F(ApiTest, RingListsItsPointsInOrder) {
+  const json::value ring = world.json("/api/v1/pools/pages/ring");
+  const json::array& points = ring.at("points").as_array();
+  ASSERT_EQ(points.size(), 300U);
+  std::uint64_t last = 0;
+  for (const json::value& point : points) {
+    const std::uint64_t position = std::stoull(point.at("position").as_string().c_str());
+    EXPECT_LE(last, position);
+    last = position;
+  }
+}
+
+TEST_F(ApiTest, LookupTakesKeysByteForByte) {
+  const auto ring = world.directory.view().routing->pool("pages")->ring;
+  const json::value keys =
+      world.json("/api/v1/pools/pages/lookup?key=%2Fa%20b%2Bc&key=/a+b").at("keys");
+  EXPECT_EQ(keys.at(0).at("key").as_string(), "/a b+c");
+  EXPECT_EQ(keys.at(0).at("hash").as_string(), std::to_string(ring->hash("/a b+c")));
+  EXPECT_EQ(keys.at(1).at("key").as_string(), "/a+b");
+  EXPECT_EQ(keys.at(0).at("replicas").as_array().size(), 1U);
+  EXPECT_TRUE(keys.at(0).at("previous").is_null());
+}
+
+TEST_F(ApiTest, LookupOfAPositionAndOfReplicas) {
+  const json::value key =
+      world.json("/api/v1/pools/pages/lookup?hash=0&replicas=9").at("keys").at(0);
+  EXPECT_EQ(key.at("hash").as_string(), "0");
+  EXPECT_EQ(key.at("replicas").as_array().size(), 3U);
+  EXPECT_EQ(key.at("replicas").at(0), key.at("server"));
+}
+
+TEST_F(ApiTest, LookupSaysWhatIsMissing) {
+  EXPECT_EQ(world.get("/api/v1/pools/pages/lookup").status, 400U);
+  EXPECT_EQ(world.get("/api/v1/pools/pages/lookup?hash=-1").status, 400U);
+  EXPECT_EQ(world.get("/api/v1/pools/pages/lookup?key=a&replicas=0").status, 400U);
+}
+
+TEST_F(ApiTest, LookupNamesThePreviousOwnerWhileItIsRemembered) {
+  const auto before = world.directory.view().routing->pool("pages")->ring;
+  auto watch = std::make_shared<upstream::RemapWatch>(2);
+  watch->previous = before;
+  watch->names = {"a", "b", "c"};
+  watch->now = {0, 1, upstream::RemapWatch::kGone};
+  watch->until = world.now + std::chrono::minutes{1};
+  std::vector<config::Server> left(2);
+  left[0].name = "a";
+  left[1].name = "b";
+  world.publish_servers(left, watch);
+
+  std::string moved, stays;
+  for (int i = 0; moved.empty() || stays.empty(); ++i) {
+    const std::string key = "k" + std::to_string(i);
+    (before->owner(before->hash(key)) == 2 ? moved : stays) = key;
+  }
+  const auto previous = [&](const std::string& key) {
+    return world.json("/api/v1/pools/pages/lookup?key=" + key).at("keys").at(0).at("previous");
+  };
+  EXPECT_EQ(previous(moved), json::value("c"));
+  EXPECT_TRUE(previous(stays).is_null());
+  world.now += std::chrono::minutes{1};
+  EXPECT_TRUE(previous(moved).is_null());
+}
+
+TEST_F(ApiTest, PlanReportsAgainstTheLiveRing) {
+  const Response response = world.post("/api/v1/pools/pages/plan",
+                                       "servers:\n"
+                                       "  - {name: a, address: '127.0.0.1:8000'}\n"
+                                       "  - {name: b, address: '127.0.0.1:8001'}\n");
+  ASSERT_EQ(response.status, 200U) << response.body;
+  const json::value report = json::parse(response.body).at("pools").at(0);
+  EXPECT_EQ(report.at("pool").as_string(), "pages");
+  EXPECT_GT(report.at("moved_ratio").to_number<double>(), 0.1);
+  EXPECT_EQ(report.at("needless_ratio").to_number<double>(), 0);
+  EXPECT_EQ(world.directory.view().routing->pool("pages")->servers.size(), 3U) << "only a question";
+}
+
+TEST_F(ApiTest, PlanOfABadListSaysWhere) {
+  const Response response =
+      world.post("/api/v1/pools/pages/plan", "servers:\n  - {name: a, weight: heavy}\n");
+  EXPECT_EQ(response.status, 400U);
+  const json::value body = json::parse(response.body);
+  EXPECT_EQ(body.at("error").at("code").as_string(), "invalid");
+  EXPECT_EQ(body.at("error").at("position").at("line").to_number<int>(), 2);
+  EXPECT_GE(body.at("errors").as_array().size(), 1U);
+}
+
+TEST_F(ApiTest, RemapsAreNewestFirst) {
+  for (const double moved : {0.25, 0.5}) {
+    upstream::Remap remap;
+    remap.cause = "reload";
+    remap.trigger = Trigger::api;
+    remap.report.pool = "pages";
+    remap.report.moved_ratio = moved;
+    world.directory.record_remap(std::move(remap));
+  }
+  const json::value remaps = world.json("/api/v1/remaps");
+  EXPECT_EQ(remaps.at("total").to_number<int>(), 2);
+  const json::object& newest = remaps.at("remaps").at(0).as_object();
+  EXPECT_EQ(newest.at("id").to_number<int>(), 2);
+  EXPECT_EQ(newest.at("trigger").as_string(), "api");
+  EXPECT_EQ(newest.at("moved_ratio").to_number<double>(), 0.5);
+  EXPECT_FALSE(newest.contains("guard"));
+  EXPECT_EQ(world.json("/api/v1/pools/pages").at("last_remap").at("id").to_number<int>(), 2);
+}
+
+TEST_F(ApiTest, AppliedReloadIsReported) {
+  world.next_outcome.result = ReloadResult::applied;
+  world.next_outcome.trigger = Trigger::api;
+  world.next_outcome.config_digest = "abc";
+  world.next_outcome.not_applied = {{"listeners[0].address", "needs a restart"}};
+  const Response response = world.post("/api/v1/reload");
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(json::serialize(json::parse(response.body)),
+            R"({"result":"applied","trigger":"api","forced":false,"config_digest":"abc",)"
+            R"("duration_seconds":0,"pools":[],)"
+            R"("not_applied":[{"path":"listeners[0].address","reason":"needs a restart"}]})");
+}
+
+TEST_F(ApiTest, ForceIsPassedOn) {
+  world.post("/api/v1/reload");
+  world.post("/api/v1/reload?force=1");
+  world.post("/api/v1/reload?force=0");
+  EXPECT_EQ(world.reloads, (std::vector<bool>{false, true, false}));
+}
+
+TEST_F(ApiTest, InvalidReloadListsEveryError) {
+  world.next_outcome.result = ReloadResult::invalid;
+  world.next_outcome.message = "clockwise.yaml:3:1: unknown key (and 1 more)";
+  world.next_outcome.errors = {{{"clockwise.yaml", 3, 1}, "unknown key", ""},
+                               {{"clockwise.yaml", 9, 4}, "no number", ""}};
+  const Response response = world.post("/api/v1/reload");
+  EXPECT_EQ(response.status, 409U);
+  const json::value body = json::parse(response.body);
+  EXPECT_EQ(body.at("error").at("code").as_string(), "invalid");
+  EXPECT_EQ(body.at("error").at("position").at("line").to_number<int>(), 3);
+  EXPECT_EQ(body.at("errors").as_array().size(), 2U);
+  EXPECT_TRUE(body.at("pools").as_array().empty());
+}
+
+TEST_F(ApiTest, UnreadableFileHasNoPositionButAName) {
+  world.next_outcome.result = ReloadResult::unreadable;
+  world.next_outcome.errors = {{{"clockwise.yaml", 0, 0}, "no such file", ""}};
+  const json::value body = json::parse(world.post("/api/v1/reload").body);
+  EXPECT_EQ(body.at("error").at("code").as_string(), "unreadable");
+  EXPECT_TRUE(body.at("error").at("position").is_null());
+  EXPECT_EQ(body.at("errors").at(0).at("message").as_string(), "clockwise.yaml: no such file");
+}
+
+TEST_F(ApiTest, RefusedReloadNamesTheGuard) {
+  world.next_outcome.result = ReloadResult::refused;
+  world.next_outcome.refused_by = upstream::Guard::max_shrink;
+  world.next_outcome.message = "would drop 3 of 4 servers";
+  world.next_outcome.pools.resize(1);
+  const Response response = world.post("/api/v1/reload");
+  EXPECT_EQ(response.status, 409U);
+  EXPECT_EQ(error_code(response), "max_shrink");
+  EXPECT_EQ(json::parse(response.body).at("pools").as_array().size(), 1U);
+}
+
+TEST_F(ApiTest, LargeAnswersAreCompressedWhenAsked) {
+  Request request;
+  request.target = "/metrics";
+  const std::string plain = world.send(request).body;
+  request.accept_encoding = "br;q=1.0, gzip;q=0.8";
+  const Response response = world.send(request);
+  EXPECT_EQ(header(response, "Content-Encoding"), "gzip");
+  EXPECT_LT(response.body.size(), plain.size() / 4);
+  EXPECT_EQ(response.body.substr(0, 2), "\x1f\x8b");
+  request.accept_encoding = "gzip;q=0";
+  EXPECT_EQ(header(world.send(request), "Content-Encoding"), "");
+}
+
+struct Change {
+  const char* name;
+  std::string token;  // of the configuration
+  Request request;
+  unsigned status;
+};
+
+Request post_reload(bool local, std::string authorization, std::string host = "",
+                    std::string origin = "") {
+  Request request;
+  request.method = "POST";
+  request.target = "/api/v1/reload";
+  request.local = local;
+  request.authorization = std::move(authorization);
+  request.host = std::move(host);
+  request.origin = std::move(origin);
+  return request;
+}
+
+TEST(Access, DecidesWhoMayChange) {
+  const Change rows[]{
+      {"this machine needs no token", "", post_reload(true, ""), 200},
+      {"another machine does", "", post_reload(false, ""), 403},
+      {"a token is asked for everywhere", "secret", post_reload(true, ""), 401},
+      {"wrong token", "secret", post_reload(false, "Bearer sEcret"), 401},
+      {"longer token", "secret", post_reload(false, "Bearer secrets"), 401},
+      {"other scheme", "secret", post_reload(false, "Basic secret"), 401},
+      {"right token", "secret", post_reload(false, "Bearer secret"), 200},
+      {"own page", "", post_reload(true, "", "127.0.0.1:9901", "http://127.0.0.1:9901"), 200},
+      {"own page by name", "", post_reload(true, "", "localhost:9901", "http://localhost:9901"),
+       200},
+      {"own page, IPv6", "", post_reload(true, "", "[::1]:9901", "http://[::1]:9901"), 200},
+      {"another site", "", post_reload(true, "", "127.0.0.1:9901", "http://evil.example"), 403},
+      {"rebound name", "", post_reload(true, "", "evil.example:9901", "http://evil.example:9901"),
+       403},
+      {"sandboxed page", "", post_reload(true, "", "127.0.0.1:9901", "null"), 403},
+  };
+  for (const Change& row : rows) {
+    World world;
+    world.config.admin.token = row.token;
+    world.publish({"a"});
+    const Response response = world.send(row.request);
+    EXPECT_EQ(response.status, row.status) << row.name;
+    EXPECT_EQ(world.reloads.size(), row.status == 200 ? 1U : 0U) << row.name;
+    if (row.status == 401) EXPECT_THAT(header(response, "WWW-Authenticate"), HasSubstr("Bearer"));
+  }
+}
+
+TEST(Access, ReadingNeedsNoToken) {
+  World world;
+  world.config.admin.token = "secret";
+  world.publish({"a"});
+  Request request;
+  request.target = "/api/v1/pools";
+  request.local = false;
+  EXPECT_EQ(world.send(request).status, 200U);
+}
+
+}  // namespace
+}  // namespace clockwise::admin

@@ -1,0 +1,258 @@
+#include "admin/collect.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "unit/admin/world.h"
+
+namespace clockwise::admin {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing_world::World;
+
+class MetricsTest : public testing::Test {
+ protected:
+  std::string page(const std::string& query = "") { return world.get("/metrics" + query).body; }
+
+  // The value of a series as it stands on the page; fails the test when it is not there.
+  double value(const std::string& series) {
+    std::istringstream lines(page());
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with(series + " ")) return std::stod(line.substr(series.size()));
+    ADD_FAILURE() << series << " is not on the page";
+    return -1;
+  }
+
+  upstream::Remap remap_of(std::vector<upstream::ServerReport> servers, double moved) {
+    upstream::Remap remap;
+    remap.cause = "reload";
+    remap.time = upstream::WallClock::time_point{std::chrono::seconds{2000}};
+    remap.report.pool = "pages";
+    remap.report.moved_ratio = moved;
+    remap.report.minimum_ratio = moved / 2;
+    remap.report.servers = std::move(servers);
+    return remap;
+  }
+
+  static upstream::ServerReport server_of(const std::string& name, double lost, double gained) {
+    upstream::ServerReport server;
+    server.name = name;
+    server.lost_ratio = lost;
+    server.gained_ratio = gained;
+    return server;
+  }
+
+  World world;
+};
+
+TEST_F(MetricsTest, SendsTheExactContentType) {
+  EXPECT_EQ(world.get("/metrics").content_type, "text/plain; version=0.0.4; charset=utf-8");
+  Request request;
+  request.target = "/metrics";
+  request.accept = "application/openmetrics-text;version=1.0.0";
+  EXPECT_EQ(world.send(request).content_type,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8");
+}
+
+TEST_F(MetricsTest, EveryMetricOfTheCatalogueIsOnTheFirstPage) {
+  const std::string text = page();
+  for (const metrics::Metric& metric : metrics::catalogue())
+    EXPECT_THAT(text, HasSubstr("# TYPE " + std::string(metric.name) + " "));
+}
+
+TEST_F(MetricsTest, PassesTheLinter) {
+  if (std::system("command -v promtool >/dev/null 2>&1") != 0) GTEST_SKIP() << "no promtool";
+  const std::string path = testing::TempDir() + "clockwise_metrics_page.txt";
+  std::ofstream(path) << page();
+  EXPECT_EQ(std::system(("promtool check metrics < " + path).c_str()), 0);
+}
+
+TEST_F(MetricsTest, SeriesCountIsTheNumberOfLines) {
+  const std::string text = page();
+  std::istringstream lines(text);
+  int samples = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with('#')) ++samples;
+  EXPECT_EQ(value("clockwise_metrics_series"), samples);
+}
+
+TEST_F(MetricsTest, FixedLabelValuesStartAtZero) {
+  for (const char* series :
+       {R"(clockwise_backend_requests_total{pool="pages",backend="c",code="error"})",
+        R"(clockwise_backend_errors_total{pool="pages",backend="a",reason="protocol"})",
+        R"(clockwise_config_reloads_total{trigger="poll",result="refused"})",
+        R"(clockwise_remaps_total{pool="pages",cause="ramp"})",
+        R"(clockwise_remapped_requests_total{pool="pages",cause="reload"})",
+        R"(clockwise_handoff_requests_total{pool="pages",result="skipped"})",
+        R"(clockwise_requests_routed_total{pool="pages",reason="failover"})",
+        R"(clockwise_remap_last_lost_ratio{pool="pages",backend="b"})",
+        R"(clockwise_remap_last_timestamp_seconds{pool="pages"})",
+        R"(clockwise_http_request_errors_total{listener="web",reason="no_backend"})",
+        R"(clockwise_worker_busy_seconds_total{worker="0"})"})
+    EXPECT_EQ(value(series), 0) << series;
+}
+
+TEST_F(MetricsTest, WorkersAddToOneValue) {
+  auto& cells = world.directory.backend("pages", "a")->cells;
+  cells.at(0).requests[0].add(2);
+  cells.at(1).requests[0].add(3);
+  cells.at(1).duration.observe(2'000'000);
+  EXPECT_EQ(value(R"(clockwise_backend_requests_total{pool="pages",backend="a",code="2xx"})"), 5);
+  const std::string bucket =
+      R"(clockwise_backend_request_duration_seconds_bucket{pool="pages",backend="a",le=)";
+  EXPECT_EQ(value(bucket + R"("0.001"})"), 0);
+  EXPECT_EQ(value(bucket + R"("0.0025"})"), 1);
+  EXPECT_EQ(value(bucket + R"("+Inf"})"), 1);
+}
+
+TEST_F(MetricsTest, ResolveErrorsOfTheControlThreadCount) {
+  world.directory.backend("pages", "a")->resolve_errors = 4;
+  EXPECT_EQ(value(R"(clockwise_backend_errors_total{pool="pages",backend="a",reason="resolve"})"),
+            4);
+}
+
+TEST_F(MetricsTest, BackendsByState) {
+  std::vector<config::Server> servers(4);
+  const char* names[]{"a", "b", "c", "d"};
+  for (std::size_t i = 0; i < servers.size(); ++i) servers[i].name = names[i];
+  servers[1].state = config::ServerState::draining;
+  servers[2].state = config::ServerState::down;
+  servers[3].weight = 2.5;
+  world.publish_servers(servers);
+  const auto state = [&](const std::string& name) {
+    return value("clockwise_ring_backends{pool=\"pages\",state=\"" + name + "\"}");
+  };
+  EXPECT_EQ(state("configured"), 4);
+  EXPECT_EQ(state("usable"), 2);
+  EXPECT_EQ(state("draining"), 1);
+  EXPECT_EQ(state("down"), 1);
+  EXPECT_EQ(state("ramping"), 0);
+  EXPECT_EQ(value(R"(clockwise_backend_up{pool="pages",backend="b"})"), 0);
+  EXPECT_EQ(value(R"(clockwise_backend_draining{pool="pages",backend="b"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_ring_share_ratio{pool="pages",backend="c"})"), 0);
+  EXPECT_EQ(value(R"(clockwise_backend_weight{pool="pages",backend="d"})"), 2.5);
+}
+
+TEST_F(MetricsTest, RemovedServerKeepsItsCountersForTheGrace) {
+  world.directory.backend("pages", "c")->cells.at(0).requests[0].add(9);
+  world.publish({"a", "b"});
+  EXPECT_EQ(value(R"(clockwise_backend_requests_total{pool="pages",backend="c",code="2xx"})"), 9);
+  for (const char* gauge : {"backend_up", "ring_share_ratio", "backend_weight", "backend_draining",
+                            "backend_requests_in_flight"})
+    EXPECT_THAT(page(),
+                Not(HasSubstr(std::string("clockwise_") + gauge + R"({pool="pages",backend="c")")));
+  world.now += std::chrono::minutes{11};
+  EXPECT_THAT(page(), Not(HasSubstr(R"(backend="c")")));
+}
+
+TEST_F(MetricsTest, RemovedServerShowsItsLoadWhileItIsBusy) {
+  world.directory.backend("pages", "c")->cells.at(0).in_flight.add(1);
+  world.publish({"a", "b"});
+  EXPECT_EQ(value(R"(clockwise_backend_requests_in_flight{pool="pages",backend="c"})"), 1);
+}
+
+TEST_F(MetricsTest, LastRemapByServerAddsUpToWhatMoved) {
+  world.publish({"a", "b", "d"});
+  world.directory.record_remap(
+      remap_of({server_of("a", 0, 0.1), server_of("b", 0, 0.2), server_of("c", 0.3, 0)}, 0.3));
+  EXPECT_EQ(value(R"(clockwise_remap_last_moved_ratio{pool="pages"})"), 0.3);
+  EXPECT_EQ(value(R"(clockwise_remap_last_minimum_ratio{pool="pages"})"), 0.15);
+  EXPECT_EQ(value(R"(clockwise_remap_last_lost_ratio{pool="pages",backend="c"})"), 0.3);
+  EXPECT_EQ(value(R"(clockwise_remap_last_gained_ratio{pool="pages",backend="b"})"), 0.2);
+  EXPECT_EQ(value(R"(clockwise_remap_last_gained_ratio{pool="pages",backend="d"})"), 0);
+  EXPECT_EQ(value(R"(clockwise_remap_last_timestamp_seconds{pool="pages"})"), 2000);
+  EXPECT_EQ(value(R"(clockwise_remaps_total{pool="pages",cause="reload"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_remap_keyspace_moved_total{pool="pages",cause="reload"})"), 0.3);
+}
+
+TEST_F(MetricsTest, HandoffIsActiveUntilItsTime) {
+  auto watch = std::make_shared<upstream::RemapWatch>(2);
+  watch->until = world.now + std::chrono::minutes{1};
+  std::vector<config::Server> servers(1);
+  servers[0].name = "a";
+  world.publish_servers(servers, watch);
+  EXPECT_EQ(value(R"(clockwise_handoff_active{pool="pages"})"), 1);
+  world.now += std::chrono::minutes{1};
+  EXPECT_EQ(value(R"(clockwise_handoff_active{pool="pages"})"), 0);
+}
+
+TEST_F(MetricsTest, ReloadsAreCountedAndTimed) {
+  upstream::ReloadOutcome outcome;
+  outcome.result = upstream::ReloadResult::applied;
+  outcome.trigger = upstream::Trigger::signal;
+  outcome.duration_seconds = 0.25;
+  outcome.time = upstream::WallClock::time_point{std::chrono::seconds{3000}};
+  world.directory.record_reload(outcome);
+  world.directory.record_ring_build("pages", 0.002);
+  EXPECT_EQ(value(R"(clockwise_config_reloads_total{trigger="signal",result="applied"})"), 1);
+  EXPECT_EQ(value("clockwise_config_last_reload_successful"), 1);
+  EXPECT_EQ(value("clockwise_config_last_reload_success_timestamp_seconds"), 3000);
+  EXPECT_EQ(value("clockwise_config_reload_duration_seconds_sum"), 0.25);
+  EXPECT_EQ(value("clockwise_config_reload_duration_seconds_count"), 1);
+  EXPECT_EQ(value(R"(clockwise_ring_build_duration_seconds_bucket{pool="pages",le="0.005"})"), 1);
+}
+
+TEST_F(MetricsTest, PoolAndNameCanBeChosen) {
+  EXPECT_THAT(page("?pool=none"), Not(HasSubstr("clockwise_ring_info")));
+  const std::string text = page("?pool=pages&name=clockwise_ring_info,clockwise_remaps_total");
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          R"(clockwise_ring_info{pool="pages",digest="0123456789abcdef",placement="clockwise"} 1)"));
+  EXPECT_THAT(text, Not(HasSubstr("process_")));
+}
+
+TEST_F(MetricsTest, DetailOfServersCanBeTurnedDown) {
+  world.config.metrics.per_backend = config::PerBackend::basic;
+  world.publish({"a"});
+  EXPECT_THAT(page(), Not(HasSubstr("clockwise_backend_request_duration_seconds")));
+  EXPECT_THAT(page(), HasSubstr("clockwise_backend_requests_total"));
+  world.config.metrics.per_backend = config::PerBackend::off;
+  world.publish({"b"});
+  EXPECT_THAT(page(), Not(HasSubstr("backend=")));
+  EXPECT_TRUE(world.warnings.empty());
+}
+
+TEST_F(MetricsTest, ManyServersLoseTheirHistogramAndTheLogSaysSoOnce) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 501; ++i) names.push_back("s" + std::to_string(i));
+  world.publish(names);
+  page();
+  EXPECT_THAT(page(), Not(HasSubstr("clockwise_backend_request_duration_seconds")));
+  EXPECT_EQ(world.warnings.size(), 1U);
+}
+
+TEST_F(MetricsTest, SeriesBeyondTheLimitAreCountedAndOthersGoOn) {
+  const double before = value("clockwise_metrics_series");
+  world.config.metrics.max_series = static_cast<std::uint32_t>(before);
+  world.publish({"a", "b", "c", "d"});
+  EXPECT_GT(value("clockwise_metrics_series_suppressed_total"), 20);
+  EXPECT_LE(value("clockwise_metrics_series"), before + 3) << "the page's own three are free";
+  EXPECT_EQ(value(R"(clockwise_backend_up{pool="pages",backend="c"})"), 1);
+}
+
+TEST_F(MetricsTest, ProcessFiguresAreRead) {
+  EXPECT_EQ(value("process_start_time_seconds"), 1000);
+  EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(value("process_open_fds"), 2);
+  EXPECT_GT(value("process_max_fds"), value("process_open_fds"));
+}
+
+TEST(MetricsBeforeStart, ThePageStillParses) {
+  upstream::Directory directory(1, upstream::WallClock::time_point{});
+  Api api(directory, {});
+  Request request;
+  request.target = "/metrics";
+  std::string body;
+  api.handle(request, [&](Response response) { body = std::move(response.body); });
+  EXPECT_THAT(body, HasSubstr("clockwise_build_info"));
+  EXPECT_THAT(body, HasSubstr("clockwise_config_last_reload_successful 0"));
+}
+
+}  // namespace
+}  // namespace clockwise::admin

@@ -1,0 +1,112 @@
+// A proxy as the admin side sees it: a directory with one pool of real rings, no sockets.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <string>
+#include <vector>
+
+#include "admin/api.h"
+#include "ring/ring.h"
+#include "upstream/directory.h"
+
+namespace clockwise::admin::testing_world {
+
+inline config::Address address_of(const std::string& host, std::uint16_t port) {
+  return {host + ":" + std::to_string(port), host, port, {}};
+}
+
+inline std::shared_ptr<const ring::Ring> ring_of(const std::vector<config::Server>& servers) {
+  std::vector<ring::Member> members;
+  for (const auto& server : servers)
+    members.push_back({server.ring_label(), server.on_ring() ? server.weight : 0});
+  return *ring::build_clockwise_ring(members, 100);
+}
+
+class World {
+ public:
+  explicit World(std::vector<std::string> names = {"a", "b", "c"}) { publish(names); }
+
+  void publish(const std::vector<std::string>& names) {
+    std::vector<config::Server> servers;
+    for (const std::string& name : names) {
+      config::Server server;
+      server.name = name;
+      server.address = address_of("127.0.0.1", static_cast<std::uint16_t>(8000 + servers.size()));
+      servers.push_back(server);
+    }
+    publish_servers(servers);
+  }
+
+  void publish_servers(const std::vector<config::Server>& servers,
+                       std::shared_ptr<upstream::RemapWatch> watch = nullptr) {
+    auto pool = std::make_shared<upstream::Pool>();
+    pool->config.name = "pages";
+    pool->config.ring.points = 100;
+    pool->config.servers = servers;
+    pool->ring = ring_of(servers);
+    pool->digest = "0123456789abcdef";
+    pool->counters = directory.pool("pages");
+    pool->watch = std::move(watch);
+    for (const config::Server& server : servers)
+      pool->servers.push_back(
+          {server, {upstream::Endpoint{}}, directory.backend("pages", server.name)});
+    auto routing = std::make_shared<upstream::Routing>();
+    routing->pools.push_back(pool);
+
+    config.pools = {pool->config};
+    config::Listener listener;
+    listener.name = "web";
+    listener.address = address_of("127.0.0.1", 0);
+    listener.pool = "pages";
+    config.listeners = {listener};
+    directory.listener("web")->bound_address = "127.0.0.1:40000";
+    directory.publish(routing, std::make_shared<config::Config>(config), "clockwise.yaml",
+                      "0123456789ab");
+    directory.set_ready(true);
+  }
+
+  Response send(Request request) {
+    Response got;
+    int answers = 0;
+    api.handle(request, [&](Response response) {
+      got = std::move(response);
+      ++answers;
+    });
+    EXPECT_EQ(answers, 1);
+    return got;
+  }
+  Response get(const std::string& target) {
+    Request request;
+    request.target = target;
+    return send(request);
+  }
+  Response post(const std::string& target, const std::string& body = "") {
+    Request request;
+    request.method = "POST";
+    request.target = target;
+    request.body = body;
+    return send(request);
+  }
+  boost::json::value json(const std::string& target) {
+    return boost::json::parse(get(target).body);
+  }
+
+  config::Config config;
+  std::chrono::steady_clock::time_point now{};
+  upstream::Directory directory{2, upstream::WallClock::time_point{std::chrono::seconds{1000}},
+                                [this] { return now; }};
+  upstream::ReloadOutcome next_outcome;  // what a reload will come to
+  std::vector<bool> reloads;             // forced or not
+  std::vector<std::string> warnings;
+  Api api{directory,
+          [this](upstream::Trigger, bool force, const auto& done) {
+            reloads.push_back(force);
+            done(next_outcome);
+          },
+          [this](std::string_view text) { warnings.emplace_back(text); }};
+};
+
+}  // namespace clockwise::admin::testing_world
