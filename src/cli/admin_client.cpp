@@ -1,0 +1,134 @@
+#include "cli/admin_client.h"
+
+#include <fmt/format.h>
+#include <sys/un.h>
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+#include <optional>
+#include <vector>
+
+namespace clockwise::cli {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using Endpoint = asio::generic::stream_protocol::endpoint;
+
+struct Peer {
+  std::string host;  // as the Host field has it
+  std::vector<Endpoint> endpoints;
+};
+
+Result<Peer> unix_peer(std::string_view path) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(fmt::format("--admin unix:{}: not the path of a socket", path));
+  return Peer{"localhost", {asio::local::stream_protocol::endpoint(std::string(path))}};
+}
+
+Result<Peer> find_peer(asio::io_context& io, const std::string& url) {
+  constexpr std::string_view kUnix = "unix:";
+  if (url.starts_with(kUnix)) return unix_peer(std::string_view(url).substr(kUnix.size()));
+
+  const std::string text = url.find("://") == std::string::npos ? "http://" + url : url;
+  const auto parsed = boost::urls::parse_uri(text);
+  if (!parsed || parsed->scheme() != "http" || parsed->host().empty())
+    return fail(fmt::format("--admin {}: wanted http://HOST:PORT or unix:/PATH", url));
+
+  const std::string port = parsed->port().empty() ? "80" : std::string(parsed->port());
+  error_code ec;
+  asio::ip::tcp::resolver resolver(io);
+  const auto found =
+      resolver.resolve(parsed->host_address(), port, asio::ip::tcp::resolver::numeric_service, ec);
+  if (ec) return fail(fmt::format("cannot resolve {}: {}", parsed->host_address(), ec.message()));
+  Peer peer{std::string(parsed->encoded_host_and_port()), {}};
+  for (const auto& entry : found) peer.endpoints.emplace_back(entry.endpoint());
+  return peer;
+}
+
+// One connection, used from top to bottom: each step starts an operation and runs the loop until it
+// has ended, at the latest when its deadline passes.
+class Exchange {
+ public:
+  Exchange(asio::io_context& io, const AdminCall& call) : io_(io), call_(call), stream_(io) {}
+
+  error_code connect(const std::vector<Endpoint>& endpoints) {
+    error_code ec = asio::error::host_not_found;
+    for (const Endpoint& endpoint : endpoints) {
+      stream_.expires_after(call_.connect_timeout);
+      ec = finish([&](auto done) { stream_.async_connect(endpoint, done); });
+      if (!ec) return ec;
+      stream_.close();
+    }
+    return ec;
+  }
+
+  error_code send(const std::string& host) {
+    http::request<http::empty_body> request(http::string_to_verb(call_.method), call_.target, 11);
+    request.set(http::field::host, host);
+    request.set(http::field::accept, "application/json");
+    request.set(http::field::connection, "close");
+    if (!call_.token.empty()) request.set(http::field::authorization, "Bearer " + call_.token);
+    request.prepare_payload();
+    stream_.expires_after(call_.answer_timeout);
+    return finish([&](auto done) {
+      http::async_write(stream_, request, [done](error_code ec, std::size_t) { done(ec); });
+    });
+  }
+
+  error_code receive(AdminAnswer& answer) {
+    constexpr std::uint64_t kMaxAnswer = 1ULL << 30;
+    beast::flat_buffer buffer;
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(kMaxAnswer);
+    const error_code ec = finish([&](auto done) {
+      http::async_read(stream_, buffer, parser, [done](error_code e, std::size_t) { done(e); });
+    });
+    if (ec) return ec;
+    answer.status = parser.get().result_int();
+    answer.body = std::move(parser.get().body());
+    return ec;
+  }
+
+ private:
+  template <class Start>
+  error_code finish(Start start) {
+    error_code result;
+    start([&result](error_code ec) { result = ec; });
+    io_.restart();
+    io_.run();
+    return result;
+  }
+
+  asio::io_context& io_;
+  const AdminCall& call_;
+  beast::basic_stream<asio::generic::stream_protocol> stream_;
+};
+
+}  // namespace
+
+Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call) {
+  asio::io_context io{1};
+  auto peer = find_peer(io, url);
+  if (!peer) return peer.error();
+  Exchange exchange(io, call);
+  if (const error_code ec = exchange.connect(peer->endpoints))
+    return fail(fmt::format("cannot reach the proxy at {}: {}", url, ec.message()));
+  AdminAnswer answer;
+  error_code ec = exchange.send(peer->host);
+  if (!ec) ec = exchange.receive(answer);
+  if (ec) return fail(fmt::format("no answer from the proxy at {}: {}", url, ec.message()));
+  return answer;
+}
+
+}  // namespace clockwise::cli

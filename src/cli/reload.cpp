@@ -1,0 +1,134 @@
+// clockwise reload: asks the running proxy to load its configuration again, prints what it did.
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/admin_client.h"
+#include "cli/cli.h"
+
+namespace clockwise::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string text_at(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  return found && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+double number_at(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  boost::system::error_code no_number;
+  return found ? found->to_number<double>(no_number) : 0;
+}
+
+json::array array_at(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  return found && found->is_array() ? found->get_array() : json::array();
+}
+
+double percent(double ratio) { return ratio * 100; }
+
+void print_servers(const json::object& report) {
+  for (const json::value& item : array_at(report, "servers")) {
+    const json::object& server = item.as_object();
+    const json::array changes = array_at(server, "changes");
+    std::string what;
+    for (const json::value& change : changes)
+      what += (what.empty() ? "" : ", ") + std::string(change.as_string());
+    if (!what.empty()) fmt::print("  {}: {}\n", text_at(server, "name"), what);
+  }
+}
+
+void print_report(const json::object& report) {
+  fmt::print(
+      "pool {}: {:.1f} % of the keys moved, minimum {:.1f} %, {:.1f} % between servers that did "
+      "not change\n",
+      text_at(report, "pool"), percent(number_at(report, "moved_ratio")),
+      percent(number_at(report, "minimum_ratio")), percent(number_at(report, "needless_ratio")));
+  print_servers(report);
+  for (const json::value& item : array_at(report, "moves")) {
+    const json::object& move = item.as_object();
+    fmt::print("  {:>6.2f} %  {} -> {}\n", percent(number_at(move, "ratio")), text_at(move, "from"),
+               text_at(move, "to"));
+  }
+}
+
+void print_reload(const json::object& answer) {
+  fmt::print("{} in {:.0f} ms, configuration {}\n", text_at(answer, "result"),
+             number_at(answer, "duration_seconds") * 1000, text_at(answer, "config_digest"));
+  for (const json::value& report : array_at(answer, "pools")) print_report(report.as_object());
+  for (const json::value& item : array_at(answer, "not_applied")) {
+    const json::object& one = item.as_object();
+    fmt::print("not applied: {}: {}\n", text_at(one, "path"), text_at(one, "reason"));
+  }
+}
+
+// FILE:LINE:COLUMN: message, as `check` prints it.
+void print_problem(const json::object& problem) {
+  const json::value* position = problem.if_contains("position");
+  if (position && position->is_object()) {
+    const json::object& at = position->get_object();
+    fmt::print(stderr, "{}:{:.0f}:{:.0f}: ", text_at(at, "file"), number_at(at, "line"),
+               number_at(at, "column"));
+  }
+  fmt::print(stderr, "{}\n", text_at(problem, "message"));
+}
+
+void print_refusal(const json::object& answer) {
+  const json::array errors = array_at(answer, "errors");
+  for (const json::value& problem : errors) print_problem(problem.as_object());
+  if (const json::value* error = answer.if_contains("error"); errors.empty() && error)
+    print_problem(error->as_object());
+  for (const json::value& report : array_at(answer, "pools")) print_report(report.as_object());
+}
+
+int exit_code(unsigned status, const json::object& answer) {
+  if (status == 200) return kOk;
+  const json::value* error = answer.if_contains("error");
+  const std::string code = error && error->is_object() ? text_at(error->get_object(), "code") : "";
+  return code == "max_remap" || code == "max_shrink" ? kRefused : kError;
+}
+
+std::string token_of(const ReloadOptions& options) {
+  if (!options.token.empty()) return options.token;
+  const char* const from_environment = std::getenv("CLOCKWISE_ADMIN_TOKEN");
+  return from_environment ? from_environment : "";
+}
+
+}  // namespace
+
+int reload(const ReloadOptions& options) {
+  AdminCall call;
+  call.method = "POST";
+  call.target = options.force ? "/api/v1/reload?force=1" : "/api/v1/reload";
+  call.token = token_of(options);
+  const auto answer = call_admin(options.admin, call);
+  if (!answer) {
+    fmt::print(stderr, "clockwise: {}\n", answer.error().message);
+    return kError;
+  }
+
+  boost::system::error_code malformed;
+  const json::value document = json::parse(answer->body, malformed);
+  if (malformed || !document.is_object()) {
+    fmt::print(stderr, "clockwise: {} is not the admin address of a proxy: status {}\n",
+               options.admin, answer->status);
+    return kError;
+  }
+  const json::object& body = document.get_object();
+  if (options.json)
+    fmt::print("{}", answer->body);
+  else if (answer->status == 200)
+    print_reload(body);
+  else
+    print_refusal(body);
+  return exit_code(answer->status, body);
+}
+
+}  // namespace clockwise::cli
