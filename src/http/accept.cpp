@@ -38,7 +38,8 @@ int quality_of(std::string_view parameters) {
 }  // namespace
 
 bool prefers_json(std::string_view accept) noexcept {
-  if (accept.find_first_of("jJ") == std::string_view::npos) return false;
+  constexpr auto kNone = std::string_view::npos;
+  if (accept.find('j') == kNone && accept.find('J') == kNone) return false;
   int json = 0;
   int plain = -1;
   int text = -1;

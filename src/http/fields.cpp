@@ -8,20 +8,9 @@
 namespace clockwise::http {
 namespace {
 
-// `name` is a token, `wanted` lower case of the same length. Setting bit 5 makes letters lower
-// case and can turn no other token octet into a letter, a digit or a hyphen.
-template <std::size_t N>
-bool named(const char* name, const char (&wanted)[N]) noexcept {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i + 1 < N; ++i) {
-    difference |= static_cast<unsigned>((name[i] | 0x20) ^ wanted[i]);
-  }
-  return difference == 0;
-}
-
 template <std::size_t N>
 Field when(const char* name, const char (&wanted)[N], Field field) noexcept {
-  return named(name, wanted) ? field : Field::other;
+  return is_name(name, wanted) ? field : Field::other;
 }
 
 constexpr bool is_hop_by_hop(Field id) noexcept {
@@ -45,8 +34,9 @@ std::string_view name_fault(const char* p, const char* q, const char* end) noexc
 }
 
 // One field line with its CRLF.
-LineEnd scan_line(const char* head, const char* p, const char* end, FieldLine& line) noexcept {
-  const char* const name_end = skip(p, end, kToken);
+[[gnu::always_inline]] inline LineEnd scan_line(const char* head, const char* p, const char* end,
+                                                FieldLine& line) noexcept {
+  const char* const name_end = skip_token(p, end);
   const std::ptrdiff_t name_size = name_end - p;
   if (name_end == end || *name_end != ':' || name_size == 0) [[unlikely]] {
     return {nullptr, name_fault(p, name_end, end)};
@@ -54,7 +44,7 @@ LineEnd scan_line(const char* head, const char* p, const char* end, FieldLine& l
   if (name_size > UINT16_MAX) [[unlikely]]
     return {nullptr, "field name too long"};
   const char* const value = skip(name_end + 1, end, kBlank);
-  const char* const cr = skip_text(value, end);
+  const char* const cr = skip_text(head, value, end);
   if (end - cr < 2 || cr[0] != '\r' || cr[1] != '\n') [[unlikely]] {
     return {nullptr, "control octet or bare line end in a field value"};
   }
@@ -85,36 +75,36 @@ Field classify(std::string_view text) noexcept {
     case 3:
       return when(name, "via", Field::via);
     case 4:
-      if (named(name, "host")) return Field::host;
+      if (is_name(name, "host")) return Field::host;
       return when(name, "date", Field::date);
     case 6:
-      if (named(name, "accept")) return Field::accept;
+      if (is_name(name, "accept")) return Field::accept;
       return when(name, "expect", Field::expect);
     case 7:
-      if (named(name, "trailer")) return Field::trailer;
+      if (is_name(name, "trailer")) return Field::trailer;
       return when(name, "upgrade", Field::upgrade);
     case 9:
       return when(name, "forwarded", Field::forwarded);
     case 10:
-      if (named(name, "connection")) return Field::connection;
+      if (is_name(name, "connection")) return Field::connection;
       return when(name, "keep-alive", Field::keep_alive);
     case 12:
-      if (named(name, "x-request-id")) return Field::x_request_id;
+      if (is_name(name, "x-request-id")) return Field::x_request_id;
       return when(name, "max-forwards", Field::max_forwards);
     case 14:
-      if (named(name, "content-length")) return Field::content_length;
-      if (named(name, "http2-settings")) return Field::http2_settings;
+      if (is_name(name, "content-length")) return Field::content_length;
+      if (is_name(name, "http2-settings")) return Field::http2_settings;
       break;
     case 15:
-      if (named(name, "x-forwarded-for")) return Field::x_forwarded_for;
+      if (is_name(name, "x-forwarded-for")) return Field::x_forwarded_for;
       break;
     case 16:
-      if (named(name, "proxy-connection")) return Field::proxy_connection;
-      if (named(name, "x-forwarded-host")) return Field::x_forwarded_host;
+      if (is_name(name, "proxy-connection")) return Field::proxy_connection;
+      if (is_name(name, "x-forwarded-host")) return Field::x_forwarded_host;
       break;
     case 17:
-      if (named(name, "transfer-encoding")) return Field::transfer_encoding;
-      if (named(name, "x-forwarded-proto")) return Field::x_forwarded_proto;
+      if (is_name(name, "transfer-encoding")) return Field::transfer_encoding;
+      if (is_name(name, "x-forwarded-proto")) return Field::x_forwarded_proto;
       break;
     default:
       break;
@@ -174,9 +164,9 @@ bool read_connection(std::string_view head, std::vector<FieldLine>& fields, std:
   std::size_t count = 0;
   const auto read_option = [&](std::string_view option) {
     if (option.empty()) return true;
-    if (same_ignoring_case(option, "close")) {
+    if (option.size() == 5 && is_name(option.data(), "close")) {
       options.close = true;
-    } else if (same_ignoring_case(option, "keep-alive")) {
+    } else if (option.size() == 10 && is_name(option.data(), "keep-alive")) {
       options.keep_alive = true;
     } else {
       name_away(option);

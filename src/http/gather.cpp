@@ -11,6 +11,7 @@ std::size_t Gather::size() const noexcept {
 void Gather::spill(std::string_view next) {
   if (spilled_.empty()) {
     for (const std::string_view slice : slices()) spilled_.append(slice);
+    used_ = kScratch;  // nothing more goes there
   }
   spilled_.append(next);
   slices_[0] = spilled_;

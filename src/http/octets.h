@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -85,24 +86,68 @@ inline constexpr std::array<std::uint8_t, 256> kOctetClasses = make_octet_classe
   return p;
 }
 
-// The first octet in [p, end) that is not visible text, SP, HTAB or 8-bit; `end` when there is
-// none.
-[[nodiscard]] inline const char* skip_text(const char* p, const char* end) noexcept {
 #if defined(__SSE2__)
-  const __m128i last_control = _mm_set1_epi8(0x1f);
-  const __m128i del = _mm_set1_epi8(0x7f);
+namespace detail {
+
+inline __m128i load(const char* p) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+
+// All ones in each octet of `v` that lies in [first, first + span], as unsigned numbers.
+inline __m128i within(__m128i v, char first, char span) noexcept {
+  const __m128i from_first = _mm_sub_epi8(v, _mm_set1_epi8(first));
+  return _mm_cmpeq_epi8(_mm_min_epu8(from_first, _mm_set1_epi8(span)), from_first);
+}
+
+inline unsigned mask_of(__m128i v) noexcept { return static_cast<unsigned>(_mm_movemask_epi8(v)); }
+
+inline unsigned controls(__m128i v) noexcept {
+  return mask_of(_mm_or_si128(within(v, 0, 0x1f), _mm_cmpeq_epi8(v, _mm_set1_epi8(0x7f))));
+}
+
+}  // namespace detail
+#endif
+
+// The first octet in [p, end) that is not a token octet; `end` when there is none.
+[[nodiscard]] inline const char* skip_token(const char* p, const char* end) noexcept {
+#if defined(__SSE2__)
+  // Letters, digits and hyphens make nearly every name; the table judges what else there is.
+  if (end - p >= 16) {
+    const __m128i v = detail::load(p);
+    const __m128i letter = detail::within(_mm_or_si128(v, _mm_set1_epi8(0x20)), 'a', 25);
+    const __m128i digit = detail::within(v, '0', 9);
+    const __m128i hyphen = _mm_cmpeq_epi8(v, _mm_set1_epi8('-'));
+    const __m128i usual = _mm_or_si128(_mm_or_si128(letter, digit), hyphen);
+    p += std::countr_one(detail::mask_of(usual));
+  }
+#endif
+  return skip(p, end, kToken);
+}
+
+// The first octet in [p, end) that is not visible text, SP, HTAB or 8-bit; `end` when there is
+// none. `begin` <= p is where the buffer begins: octets from there on may be read.
+[[nodiscard]] inline const char* skip_text(const char* begin, const char* p,
+                                           const char* end) noexcept {
+#if defined(__SSE2__)
   while (end - p >= 16) {
-    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, last_control), v);
-    const int found = _mm_movemask_epi8(_mm_or_si128(control, _mm_cmpeq_epi8(v, del)));
+    const unsigned found = detail::controls(detail::load(p));
     if (found == 0) {
       p += 16;
       continue;
     }
-    p += std::countr_zero(static_cast<unsigned>(found));
+    p += std::countr_zero(found);
     if (*p != '\t') return p;
     ++p;
   }
+  if (p != end && end - begin >= 16) {
+    // The last sixteen octets once more, those before p left out.
+    const unsigned found = detail::controls(detail::load(end - 16)) >> (16 - (end - p));
+    if (found == 0) return end;
+    p += std::countr_zero(found);
+    if (*p != '\t') return p;
+  }
+#else
+  static_cast<void>(begin);
 #endif
   return skip(p, end, kText);
 }
@@ -110,15 +155,12 @@ inline constexpr std::array<std::uint8_t, 256> kOctetClasses = make_octet_classe
 // The first octet in [p, end) that may not stand in a request target; `end` when there is none.
 [[nodiscard]] inline const char* skip_target(const char* p, const char* end) noexcept {
 #if defined(__SSE2__)
-  const __m128i last_blank = _mm_set1_epi8(0x20);
-  const __m128i del = _mm_set1_epi8(0x7f);
-  const __m128i hash = _mm_set1_epi8('#');
   while (end - p >= 16) {
-    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(v, last_blank), v);
-    const __m128i other = _mm_or_si128(_mm_cmpeq_epi8(v, del), _mm_cmpeq_epi8(v, hash));
-    const int found = _mm_movemask_epi8(_mm_or_si128(low, other));
-    if (found != 0) return p + std::countr_zero(static_cast<unsigned>(found));
+    const __m128i v = detail::load(p);
+    const __m128i hash = _mm_cmpeq_epi8(v, _mm_set1_epi8('#'));
+    const unsigned found = detail::controls(v) | detail::mask_of(_mm_or_si128(
+                                                     hash, _mm_cmpeq_epi8(v, _mm_set1_epi8(' '))));
+    if (found != 0) return p + std::countr_zero(found);
     p += 16;
   }
 #endif
@@ -135,6 +177,29 @@ inline constexpr std::array<std::uint8_t, 256> kOctetClasses = make_octet_classe
     if (lower(a[i]) != lower(b[i])) return false;
   }
   return true;
+}
+
+// True when `name` is `wanted`, which is lower case, in any case. REQUIRES: `name` holds as many
+// octets, none of them a control: setting bit 5 makes letters lower case and turns only controls
+// into digits or hyphens. Words are compared, not octets.
+template <std::size_t N>
+[[nodiscard]] inline bool is_name(const char* name, const char (&wanted)[N]) noexcept {
+  constexpr std::size_t kSize = N - 1;
+  using Word = std::conditional_t<(kSize >= 8), std::uint64_t,
+                                  std::conditional_t<(kSize >= 4), std::uint32_t, std::uint16_t>>;
+  constexpr auto kBit5 = static_cast<Word>(0x2020202020202020U);
+  const auto differ = [&](std::size_t at) {
+    Word a;
+    Word b;
+    std::memcpy(&a, name + at, sizeof a);
+    std::memcpy(&b, wanted + at, sizeof b);
+    return static_cast<Word>((a | kBit5) ^ b);
+  };
+  Word difference = differ(kSize - sizeof(Word));
+  for (std::size_t at = 0; at + sizeof(Word) < kSize; at += sizeof(Word)) {
+    difference = static_cast<Word>(difference | differ(at));
+  }
+  return difference == 0;
 }
 
 [[nodiscard]] constexpr std::string_view trim(std::string_view text) noexcept {

@@ -15,8 +15,8 @@ namespace clockwise::http {
 struct Reply {
   std::uint16_t status = 500;
   std::string_view text = {};  // one sentence for the body; empty: the reason phrase stands alone
-  std::string_view
-      proxy_error;  // an error type of RFC 9209 2.3, "connection_timeout"; may be empty
+  // An error type of RFC 9209 2.3, "connection_timeout"; may be empty.
+  std::string_view proxy_error = {};
   std::uint32_t retry_after = 0;  // seconds; 0: no Retry-After
   std::uint8_t client_minor_version = 1;
   bool json = false;            // RequestHead::accepts_json

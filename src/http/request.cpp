@@ -75,7 +75,7 @@ const char* odd_version(const char* p, const char* end, RequestHead& head) {
 
 // `method SP request-target SP HTTP-version CRLF`; null and a refusal when it is not.
 const char* read_request_line(const char* begin, const char* end, RequestHead& head) {
-  const char* const method_end = skip(begin, end, kToken);
+  const char* const method_end = skip_token(begin, end);
   if (method_end == begin || method_end == end || *method_end != ' ') {
     malformed(head, "malformed method");
     return nullptr;

@@ -41,7 +41,7 @@ const char* read_status_line(const char* begin, const char* end, ResponseHead& h
   head.status = static_cast<std::uint16_t>((begin[9] - '0') * 100 + (begin[10] - '0') * 10 +
                                            (begin[11] - '0'));
   const char* cr = begin + kStatusEnd;
-  if (*cr == ' ') cr = skip_text(cr, end);
+  if (*cr == ' ') cr = skip_text(begin, cr, end);
   if (end - cr < 2 || cr[0] != '\r' || cr[1] != '\n') return nullptr;
   if (head.status < 100 || head.status > 599) return nullptr;
   head.reason_end = static_cast<std::uint32_t>(cr - begin);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "http/octets.h"
 
@@ -11,30 +10,42 @@ namespace {
 
 constexpr std::size_t kMaxRequestId = 128;
 
-void write_number(std::uint64_t number, Gather& out) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out.write({digits.data(), static_cast<std::size_t>(end - digits.data())});
-}
+// The decimal text of a number.
+class Digits {
+ public:
+  explicit Digits(std::uint64_t number) noexcept {
+    do {
+      *--begin_ = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+  }
+  Digits(const Digits&) = delete;
+  Digits& operator=(const Digits&) = delete;
 
-void write_line(std::string_view name_and_colon, std::string_view value, Gather& out) {
-  out.write(name_and_colon);
-  out.write(value);
-  out.write("\r\n");
-}
+  [[nodiscard]] std::string_view text() const noexcept {
+    return {begin_, static_cast<std::size_t>(text_.data() + text_.size() - begin_)};
+  }
+
+ private:
+  std::array<char, 20> text_;
+  char* begin_ = text_.data() + text_.size();
+};
 
 void write_framing(const Body& body, Gather& out) {
   if (body.kind == BodyKind::chunked) {
     out.write("Transfer-Encoding: chunked\r\n");
   } else if (body.kind == BodyKind::length) {
-    out.write("Content-Length: ");
-    write_number(body.length, out);
-    out.write("\r\n");
+    const Digits length(body.length);
+    out.write("Content-Length: ", length.text(), "\r\n");
   }
 }
 
-void write_via(unsigned minor_version, Gather& out) {
-  out.write(minor_version == 0 ? "Via: 1.0 clockwise\r\n" : "Via: 1.1 clockwise\r\n");
+std::string_view via(unsigned minor_version) {
+  return minor_version == 0 ? "Via: 1.0 clockwise\r\n" : "Via: 1.1 clockwise\r\n";
+}
+
+std::string_view slice(std::string_view received, std::size_t begin, std::size_t end) {
+  return {received.data() + begin, end - begin};
 }
 
 // Relays the field lines that `keeps` names, as runs of received octets. `run` is where the first
@@ -45,12 +56,12 @@ void relay_lines(std::string_view received, std::size_t run, std::size_t begin,
   std::size_t end = begin;
   for (const FieldLine& line : fields) {
     if (!keeps(line)) {
-      out.relay(received.substr(run, end - run));
+      out.relay(slice(received, run, end));
       run = line.end;
     }
     end = line.end;
   }
-  out.relay(received.substr(run, end - run));
+  out.relay(slice(received, run, end));
 }
 
 bool is_forwarding(Field id) { return id >= Field::x_forwarded_for && id <= Field::forwarded; }
@@ -72,15 +83,13 @@ class RequestWriter {
         received_, run, head_.line_end, head_.fields,
         [this](const FieldLine& line) { return keeps(line); }, out_);
     write_framing(head_.body, out_);
-    write_via(head_.minor_version, out_);
     write_forwarding();
     if (!keeps_request_id_ && !context_.request_id.empty()) {
-      write_line("X-Request-Id: ", context_.request_id, out_);
+      out_.write("X-Request-Id: ", context_.request_id, "\r\n");
     }
     if (head_.max_forwards > 0) {
-      out_.write("Max-Forwards: ");
-      write_number(static_cast<std::uint64_t>(head_.max_forwards) - 1, out_);
-      out_.write("\r\n");
+      const Digits hops(static_cast<std::uint64_t>(head_.max_forwards) - 1);
+      out_.write("Max-Forwards: ", hops.text(), "\r\n");
     }
     out_.write(context_.close ? "Connection: close\r\n\r\n" : "\r\n");
   }
@@ -142,8 +151,8 @@ class RequestWriter {
       out_.write(" HTTP/1.1\r\n");
     }
     if (own_host_) {
-      write_line("Host: ", head_.authority.empty() ? context_.fallback_host : head_.authority,
-                 out_);
+      out_.write("Host: ", head_.authority.empty() ? context_.fallback_host : head_.authority,
+                 "\r\n");
     }
     return head_.line_end;
   }
@@ -158,34 +167,40 @@ class RequestWriter {
     }
   }
 
+  // Via, and who the client is.
   void write_forwarding() {
-    if (context_.style == ForwardedStyle::forwarded) return write_forwarded();
-    if (context_.style == ForwardedStyle::off) return;
-    out_.write("X-Forwarded-For: ");
+    switch (context_.style) {
+      case ForwardedStyle::x_forwarded_for:
+        return write_x_forwarded();
+      case ForwardedStyle::forwarded:
+        return write_forwarded();
+      case ForwardedStyle::off:
+        out_.write(via(head_.minor_version));
+    }
+  }
+
+  void write_x_forwarded() {
+    out_.write(via(head_.minor_version), "X-Forwarded-For: ");
     write_received(Field::x_forwarded_for);
-    write_line({}, context_.client_ip, out_);
+    out_.write(context_.client_ip, "\r\n");
     if (!context_.trusted || !has_forwarded_proto_) {
-      write_line("X-Forwarded-Proto: ", context_.scheme, out_);
+      out_.write("X-Forwarded-Proto: ", context_.scheme, "\r\n");
     }
     if ((!context_.trusted || !has_forwarded_host_) && !head_.authority.empty()) {
-      write_line("X-Forwarded-Host: ", head_.authority, out_);
+      out_.write("X-Forwarded-Host: ", head_.authority, "\r\n");
     }
   }
 
   // RFC 7239.
   void write_forwarded() {
-    out_.write("Forwarded: ");
+    out_.write(via(head_.minor_version), "Forwarded: ");
     write_received(Field::forwarded);
     const bool v6 = context_.client_ip.find(':') != std::string_view::npos;
-    out_.write(v6 ? "for=\"[" : "for=");
-    out_.write(context_.client_ip);
-    out_.write(v6 ? "]\";proto=" : ";proto=");
-    out_.write(context_.scheme);
+    out_.write(v6 ? "for=\"[" : "for=", context_.client_ip,
+               v6 ? "]\";proto=" : ";proto=", context_.scheme);
     if (!head_.authority.empty()) {
-      const bool token = is_token(head_.authority);
-      out_.write(token ? ";host=" : ";host=\"");
-      out_.write(head_.authority);
-      if (!token) out_.write("\"");
+      const std::string_view quote = is_token(head_.authority) ? "" : "\"";
+      out_.write(";host=", quote, head_.authority, quote);
     }
     out_.write("\r\n");
   }
@@ -195,8 +210,7 @@ class RequestWriter {
     if (!context_.trusted) return;
     for (const FieldLine& line : head_.fields) {
       if (line.id != id || line.value_size == 0) continue;
-      out_.write(value_of(received_, line));
-      out_.write(", ");
+      out_.write(value_of(received_, line), ", ");
     }
   }
 
@@ -240,6 +254,11 @@ void write_response_framing(const ResponseContext& context, Gather& out) {
   write_framing(body, out);
 }
 
+std::string_view connection_and_end(const ResponseContext& context) {
+  if (!context.keep_alive) return "Connection: close\r\n\r\n";
+  return context.client_minor_version == 0 ? "Connection: keep-alive\r\n\r\n" : "\r\n";
+}
+
 }  // namespace
 
 void rewrite_request(std::string_view received, const RequestHead& head,
@@ -259,14 +278,8 @@ void rewrite_response(std::string_view received, const ResponseHead& head,
       },
       out);
   write_response_framing(context, out);
-  write_via(head.minor_version, out);
-  if (!context.date.empty() && !has_date(head)) write_line("Date: ", context.date, out);
-  out.write(context.extra);
-  if (!context.keep_alive) {
-    out.write("Connection: close\r\n\r\n");
-  } else {
-    out.write(context.client_minor_version == 0 ? "Connection: keep-alive\r\n\r\n" : "\r\n");
-  }
+  if (!context.date.empty() && !has_date(head)) out.write("Date: ", context.date, "\r\n");
+  out.write(via(head.minor_version), context.extra, connection_and_end(context));
 }
 
 void rewrite_interim(std::string_view received, const ResponseHead& head, Gather& out) {
@@ -275,8 +288,7 @@ void rewrite_interim(std::string_view received, const ResponseHead& head, Gather
       received, run, head.line_end, head.fields,
       [](const FieldLine& line) { return !line.hop_by_hop && line.id != Field::content_length; },
       out);
-  write_via(head.minor_version, out);
-  out.write("\r\n");
+  out.write(via(head.minor_version), "\r\n");
 }
 
 std::size_t times_passed(std::string_view received, const RequestHead& head) {

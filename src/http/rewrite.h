@@ -30,7 +30,8 @@ class Gather {
   void clear() noexcept;
   void relay(std::string_view received);  // kept by reference; joined with the slice before it
                                           // when they touch
-  void write(std::string_view text);      // copied into the scratch area
+  template <class... Text>
+  void write(const Text&... text);  // copied into the scratch area, one after the other
   [[nodiscard]] std::span<const std::string_view> slices() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;  // octets in all
 
@@ -55,28 +56,48 @@ inline void Gather::clear() noexcept {
 
 inline void Gather::add(std::string_view slice) {
   if (count_ > 0) {
-    std::string_view& last = slices_[count_ - 1];
+    std::string_view& last = slices_.data()[count_ - 1];
     if (last.data() + last.size() == slice.data()) {
       last = {last.data(), last.size() + slice.size()};
       return;
     }
   }
-  slices_[count_++] = slice;
+  if (count_ == kSlices || !spilled_.empty()) return spill(slice);
+  slices_.data()[count_++] = slice;
 }
 
 inline void Gather::relay(std::string_view received) {
-  if (received.empty()) return;
-  if (count_ == kSlices || !spilled_.empty()) return spill(received);
-  add(received);
+  if (!received.empty()) add(received);
 }
 
-inline void Gather::write(std::string_view text) {
-  if (text.empty()) return;
-  if (text.size() > kScratch - used_ || count_ == kSlices || !spilled_.empty()) return spill(text);
+namespace detail {
+
+// The length of a literal is known without looking for its end.
+template <std::size_t N>
+constexpr std::size_t text_size(const char (&)[N]) noexcept {
+  return N - 1;
+}
+constexpr std::size_t text_size(std::string_view text) noexcept { return text.size(); }
+
+inline const char* text_begin(const char* text) noexcept { return text; }
+inline const char* text_begin(std::string_view text) noexcept { return text.data(); }
+
+}  // namespace detail
+
+// Inlined, so that literals become a few stores.
+template <class... Text>
+[[gnu::always_inline]] inline void Gather::write(const Text&... text) {
+  const std::size_t size = (detail::text_size(text) + ... + 0);
+  if (size > kScratch - used_) [[unlikely]]
+    return (spill(text), ...);
+  if (size == 0) return;
   char* const place = scratch_.data() + used_;
-  std::memcpy(place, text.data(), text.size());
-  used_ += text.size();
-  add({place, text.size()});
+  char* end = place;
+  ((std::memcpy(end, detail::text_begin(text), detail::text_size(text)),
+    end += detail::text_size(text)),
+   ...);
+  used_ += size;
+  add({place, size});
 }
 
 inline std::span<const std::string_view> Gather::slices() const noexcept {

@@ -229,9 +229,10 @@ TEST(RewriteResponse, AddsDateOnlyWhereThereIsNone) {
   ResponseContext context;
   context.date = "Sun, 06 Nov 1994 08:49:37 GMT";
   context.extra = "Clockwise-Server: a\r\n";
-  EXPECT_EQ(relayed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", context),
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 clockwise\r\n"
-            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nClockwise-Server: a\r\n\r\n");
+  EXPECT_EQ(
+      relayed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", context),
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+      "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nVia: 1.1 clockwise\r\nClockwise-Server: a\r\n\r\n");
   EXPECT_EQ(relayed("HTTP/1.1 200 OK\r\nDate: x\r\nContent-Length: 2\r\n\r\n", context),
             "HTTP/1.1 200 OK\r\nDate: x\r\nContent-Length: 2\r\nVia: 1.1 clockwise\r\n"
             "Clockwise-Server: a\r\n\r\n");
