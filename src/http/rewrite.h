@@ -80,7 +80,9 @@ constexpr std::size_t text_size(const char (&)[N]) noexcept {
 constexpr std::size_t text_size(std::string_view text) noexcept { return text.size(); }
 
 inline const char* text_begin(const char* text) noexcept { return text; }
-inline const char* text_begin(std::string_view text) noexcept { return text.data(); }
+inline const char* text_begin(std::string_view text) noexcept {
+  return text.data() == nullptr ? "" : text.data();  // memcpy takes no null, even for nothing
+}
 
 }  // namespace detail
 
