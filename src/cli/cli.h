@@ -34,7 +34,7 @@ struct LookupOptions {
   std::string config;
   std::string pool;  // empty: the only one, else an error that names them
   bool json = false;
-  bool hashes = false;      // keys are ring positions in decimal
+  bool hashes = false;  // keys are ring positions in decimal
   std::uint32_t replicas = 1;
   std::vector<std::string> keys;  // "-": from stdin, one a line
 };

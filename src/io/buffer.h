@@ -1,7 +1,7 @@
 // Receive buffers that connections borrow while they hold octets, and only then.
 //
-// A loop keeps its blocks in a last-in-first-out list, so that a busy loop works in the same few warm
-// blocks and ten thousand idle connections own none. One thread only.
+// A loop keeps its blocks in a last-in-first-out list, so that a busy loop works in the same few
+// warm blocks and ten thousand idle connections own none. One thread only.
 #pragma once
 
 #include <cstddef>
@@ -65,18 +65,21 @@ class Buffer {
   }
   [[nodiscard]] bool full() const noexcept { return block_ != nullptr && end_ == capacity_; }
 
-  void commit(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
+  // `n` octets were put at `where`, which was tail() when the read was made. The window may have
+  // been emptied since, and with it moved to the front; then it begins where the octets stand.
+  void commit(const char* where, std::size_t n) noexcept {
+    const auto at = static_cast<std::uint32_t>(where - block_);
+    if (empty()) begin_ = at;
+    end_ = at + static_cast<std::uint32_t>(n);
+  }
   void consume(std::size_t n) noexcept {
     begin_ += static_cast<std::uint32_t>(n);
     if (begin_ == end_) begin_ = end_ = 0;
   }
   void clear() noexcept { begin_ = end_ = 0; }
 
-  // Keeps the first `n` octets of the window only (decoded data that was moved together).
-  void truncate(std::size_t n) noexcept { end_ = begin_ + static_cast<std::uint32_t>(n); }
-
-  // Makes room for a window of at least `size` octets: moves it to the front of the block, or into a
-  // larger block. Views into the buffer die.
+  // Makes room for a window of at least `size` octets: moves it to the front of the block, or into
+  // a larger block. Views into the buffer die.
   void reserve(std::size_t size) {
     if (block_ == nullptr) return borrow(size);
     if (capacity_ - begin_ >= size) return;
@@ -110,8 +113,8 @@ class Buffer {
 
  private:
   void borrow(std::size_t size) {
-    capacity_ = size <= BlockPool::kBlockSize ? BlockPool::kBlockSize
-                                              : static_cast<std::uint32_t>(size);
+    capacity_ =
+        size <= BlockPool::kBlockSize ? BlockPool::kBlockSize : static_cast<std::uint32_t>(size);
     block_ = pool_->take(capacity_);
   }
 

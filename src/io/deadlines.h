@@ -3,7 +3,8 @@
 // A timer for each operation costs more than all the rest of a request (docs/adr/0001). Here a
 // deadline is a number in the connection: moving it later, which is what every request does, is one
 // store. Only a deadline that comes nearer than the connection's slot moves it to another slot. The
-// loop turns the wheel every kTick; a deadline fires at most one tick late, never early. One thread.
+// loop turns the wheel every kTick; a deadline fires at most one tick late, never early. One
+// thread.
 #pragma once
 
 #include <array>
@@ -72,7 +73,8 @@ class Deadlines {
   void start(Milliseconds now) noexcept { turned_ = now - now % kTick; }
 
  private:
-  static constexpr std::size_t kSlots = 1024;  // 51 s; later deadlines are looked at again on the way
+  static constexpr std::size_t kSlots =
+      1024;  // 51 s; later deadlines are looked at again on the way
 
   struct Head final : Node {
     void on_deadline() override {}

@@ -1,5 +1,5 @@
-// Memory for the one operation a stream has under way in a direction, so that starting it reaches no
-// allocator. Asio asks for it through the handler's associated allocator.
+// Memory for the one operation a stream has under way in a direction, so that starting it reaches
+// no allocator. Asio asks for it through the handler's associated allocator.
 #pragma once
 
 #include <cstddef>

@@ -73,7 +73,8 @@ void Loop::reclaim_blocks() {
   for (Stream* stream : lent_) {
     if (stream == nullptr) continue;
     stream->block_is_lent_ = false;
-    if (stream->reading_ && stream->in_.empty() && !stream->waiting_to_write_) stream->in_.release();
+    if (stream->reading_ && stream->in_.empty() && !stream->waiting_to_write_)
+      stream->in_.release();
   }
   lent_.clear();
 }
@@ -95,7 +96,8 @@ void Loop::forget(Stream& stream) noexcept {
     drop(watch_now_);
     drop(watch_next_);
   }
-  if (stream.block_is_lent_) std::replace(lent_.begin(), lent_.end(), &stream, static_cast<Stream*>(nullptr));
+  if (stream.block_is_lent_)
+    std::replace(lent_.begin(), lent_.end(), &stream, static_cast<Stream*>(nullptr));
 }
 
 void Loop::start_ticking(std::function<void(std::uint64_t)> every_tick) {

@@ -1,5 +1,5 @@
-// What all connections of one event loop share: its io_context, blocks, deadlines, pipes, and the work
-// that waits for the end of the turn.
+// What all connections of one event loop share: its io_context, blocks, deadlines, pipes, and the
+// work that waits for the end of the turn.
 //
 // One worker thread owns a Loop and runs it; nothing here may be touched from another thread except
 // by asio::post(loop.io, …).
@@ -45,10 +45,9 @@ class Loop {
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
   [[nodiscard]] Milliseconds now() const noexcept { return now_ns_ / 1'000'000; }
   std::uint64_t refresh() noexcept {
-    now_ns_ = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(
-            std::chrono::steady_clock::now().time_since_epoch())
-            .count());
+    now_ns_ = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                             std::chrono::steady_clock::now().time_since_epoch())
+                                             .count());
     return now_ns_;
   }
 

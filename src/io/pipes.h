@@ -1,4 +1,5 @@
-// Pipes for splice(2): big plain bodies move from socket to socket without passing through user space.
+// Pipes for splice(2): big plain bodies move from socket to socket without passing through user
+// space.
 //
 // A pipe is lent for one body and must come back empty. One thread.
 #pragma once

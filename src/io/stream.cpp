@@ -131,7 +131,8 @@ class SocketStream final : public Stream {
  private:
   using Memory = HandlerMemory<192>;
 
-  // Asks for its memory only when a read is really tried, so that a connection that waits owns none.
+  // Asks for its memory only when a read is really tried, so that a connection that waits owns
+  // none.
   class LentBlock {
    public:
     using value_type = asio::mutable_buffer;
@@ -170,7 +171,7 @@ class SocketStream final : public Stream {
     // The block went back to the pool between the read and this event: the octets are lost. Cannot
     // happen while handlers run in the order they were queued (Loop::reclaim_blocks).
     const bool lost = n > 0 && !in_.has_block();
-    if (!lost) in_.commit(n);
+    if (n > 0 && !lost) in_.commit(static_cast<const char*>(window_.data()), n);
     if (in_.empty()) in_.release();
     if (!finished()) return;
     owner_.on_read(lost ? error_code(asio::error::no_buffer_space) : error, lost ? 0 : n);

@@ -1,8 +1,8 @@
 // A connected byte stream as the request path sees it: plain TCP, a unix socket, later TLS.
 //
 // One owner, one thread. Reads are asked for and answered by an event; writes are tried at once and
-// only waited for when the socket is full. Request handling is written against this interface and is
-// never a template on the stream type.
+// only waited for when the socket is full. Request handling is written against this interface and
+// is never a template on the stream type.
 #pragma once
 
 #include <sys/uio.h>
@@ -37,7 +37,7 @@ class Stream {
   };
 
   struct Written {
-    std::size_t size = 0;   // octets taken; less than given: the socket is full, or `error`
+    std::size_t size = 0;  // octets taken; less than given: the socket is full, or `error`
     error_code error;
   };
 
@@ -52,8 +52,8 @@ class Stream {
   void read_soon();   // one on_read() to come; nothing happens when one is already asked for
   void watch_idle();  // the same, begun a turn later and only if still wanted: see stop_watching()
   void stop_watching() noexcept { watch_wanted_ = false; }
-  // Gives the block of an empty buffer back: at once, or, when a read is under way, as soon as it is
-  // certain that the read has not used it.
+  // Gives the block of an empty buffer back: at once, or, when a read is under way, as soon as it
+  // is certain that the read has not used it.
   void release_empty_block();
   [[nodiscard]] bool reading() const noexcept { return reading_ || read_queued_; }
   // Is something readable, or the peer gone, at this moment? Does not read.
@@ -83,13 +83,13 @@ class Stream {
   Loop& loop_;
   Buffer in_;
   bool closed_ = false;
-  bool reading_ = false;        // a read is under way
-  bool read_queued_ = false;    // waits for the end of the turn
-  bool watch_queued_ = false;   // in one of the loop's watch lists
+  bool reading_ = false;       // a read is under way
+  bool read_queued_ = false;   // waits for the end of the turn
+  bool watch_queued_ = false;  // in one of the loop's watch lists
   bool watch_wanted_ = false;
   bool waiting_to_write_ = false;
-  bool block_is_lent_ = false;  // empty block that an unfinished read holds
-  std::uint8_t operations_ = 0; // handlers still to come
+  bool block_is_lent_ = false;   // empty block that an unfinished read holds
+  std::uint8_t operations_ = 0;  // handlers still to come
 };
 
 // A stream on a connected descriptor (accepted; non-blocking), or on none yet (connect()).

@@ -22,8 +22,9 @@ class BodyReader {
   // What one look at the buffer gave.
   struct Part {
     State state;
-    std::size_t consumed;   // octets of the buffer that belong to this body
-    std::string_view data;  // the content among them, moved together at the front of what was consumed
+    std::size_t consumed;  // octets of the buffer that belong to this body
+    std::string_view
+        data;  // the content among them, moved together at the front of what was consumed
   };
 
   void reset(http::Body body) noexcept {

@@ -4,7 +4,8 @@
 
 namespace clockwise::proxy {
 
-Context::Context(std::size_t worker_index, std::shared_ptr<AccessLog> access_log, std::uint64_t seed)
+Context::Context(std::size_t worker_index, std::shared_ptr<AccessLog> access_log,
+                 std::uint64_t seed)
     : worker(worker_index), log(std::move(access_log)), request_ids(seed) {}
 
 Context::~Context() = default;

@@ -24,7 +24,7 @@ Verdict after_failure(Failure failure, const Attempt& attempt) noexcept {
     case Failure::reset:
       break;
     case Failure::no_server:
-    case Failure::timeout:   // the server may be at work on it: more load would not help
+    case Failure::timeout:  // the server may be at work on it: more load would not help
     case Failure::protocol:
       return {Next::give_up, RetryReason::reset, RetrySuppressed::no_candidate};
   }
@@ -41,22 +41,26 @@ Verdict after_failure(Failure failure, const Attempt& attempt) noexcept {
 Blame blame(Failure failure) noexcept {
   switch (failure) {
     case Failure::no_server:
-      return {503, "destination_unavailable", "no server of the pool can be used", BackendError::connect};
+      return {503, "destination_unavailable", "no server of the pool can be used",
+              BackendError::connect};
     case Failure::unresolved:
       return {503, "dns_error", "the server's name has no address", BackendError::resolve};
     case Failure::connect:
       return {502, "connection_refused", "no connection to the server", BackendError::connect};
     case Failure::connect_timeout:
-      return {504, "connection_timeout", "no connection to the server in time", BackendError::timeout};
+      return {504, "connection_timeout", "no connection to the server in time",
+              BackendError::timeout};
     case Failure::reset:
       return {502, "connection_terminated", "the server closed the connection without an answer",
               BackendError::reset};
     case Failure::timeout:
-      return {504, "http_response_timeout", "the server did not answer in time", BackendError::timeout};
+      return {504, "http_response_timeout", "the server did not answer in time",
+              BackendError::timeout};
     case Failure::protocol:
       break;
   }
-  return {502, "http_protocol_error", "the server's answer is not valid HTTP", BackendError::protocol};
+  return {502, "http_protocol_error", "the server's answer is not valid HTTP",
+          BackendError::protocol};
 }
 
 }  // namespace clockwise::proxy

@@ -11,21 +11,21 @@ namespace clockwise::proxy {
 
 // How an attempt at a server failed before any octet of an answer was passed on.
 enum class Failure : std::uint8_t {
-  no_server,           // nobody on the ring, or nobody left to try
-  unresolved,          // the server's name has no address
-  connect,             // refused, unreachable
+  no_server,   // nobody on the ring, or nobody left to try
+  unresolved,  // the server's name has no address
+  connect,     // refused, unreachable
   connect_timeout,
-  reset,               // closed or reset without an answer
-  timeout,             // no answer in time
-  protocol,            // not an HTTP answer
+  reset,     // closed or reset without an answer
+  timeout,   // no answer in time
+  protocol,  // not an HTTP answer
 };
 
 struct Attempt {
   http::Method method = http::Method::get;
-  bool sent = false;        // at least one octet of the request was written
-  bool reused = false;      // on a connection that had carried an exchange before
-  bool replayable = true;   // the whole request still stands in the buffer
-  bool fresh_tried = false; // a stale connection was already forgiven once
+  bool sent = false;         // at least one octet of the request was written
+  bool reused = false;       // on a connection that had carried an exchange before
+  bool replayable = true;    // the whole request still stands in the buffer
+  bool fresh_tried = false;  // a stale connection was already forgiven once
   std::uint32_t retries_left = 0;
 };
 

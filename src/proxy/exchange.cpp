@@ -26,11 +26,16 @@ io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
 
 RequestError error_of(http::HeadError error) noexcept {
   switch (error) {
-    case http::HeadError::framing: return RequestError::framing;
-    case http::HeadError::header_too_large: return RequestError::header_too_large;
-    case http::HeadError::uri_too_long: return RequestError::uri_too_long;
-    case http::HeadError::method: return RequestError::method;
-    case http::HeadError::malformed: break;
+    case http::HeadError::framing:
+      return RequestError::framing;
+    case http::HeadError::header_too_large:
+      return RequestError::header_too_large;
+    case http::HeadError::uri_too_long:
+      return RequestError::uri_too_long;
+    case http::HeadError::method:
+      return RequestError::method;
+    case http::HeadError::malformed:
+      break;
   }
   return RequestError::malformed;
 }
@@ -115,9 +120,8 @@ void Exchange::lease(bool fresh) {
     server_due_ = now() + ms(view_->pool->config.timeouts.connect);
     return update_deadline();
   }
-  // What may not be sent twice is not sent on a connection that ended unseen within this turn.
-  if (!http::is_idempotent(method_) && !server_->stream().reading() &&
-      server_->stream().has_news()) {
+  // What may not be sent twice is not sent on a connection that the server has ended meanwhile.
+  if (!http::is_idempotent(method_) && server_->stream().has_news()) {
     target_->cells().in_flight.sub();
     release_server(false);
     return lease(true);

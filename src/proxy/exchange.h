@@ -95,14 +95,15 @@ class Exchange final : upstream::ServerConnection::User {
   void response_progress();
 
   // exchange_splice.cpp: big plain bodies
-  [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to, bool towards_client);
+  [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to,
+                                bool towards_client);
   void run_splice();
 
   Context& context_;
   Session* session_ = nullptr;
   PoolView* view_ = nullptr;
   upstream::ServerConnections* target_ = nullptr;
-  upstream::ServerConnection* server_ = nullptr;   // lent
+  upstream::ServerConnection* server_ = nullptr;  // lent
 
   BodyReader request_body_;
   BodyWriter request_writer_;
@@ -112,12 +113,13 @@ class Exchange final : upstream::ServerConnection::User {
   std::unique_ptr<Splice> splice_;
 
   std::uint64_t hash_ = 0;
-  std::uint64_t started_ns_ = 0;     // first octet of the request
-  std::uint64_t dispatched_ns_ = 0;  // this attempt
+  std::uint64_t started_ns_ = 0;                         // first octet of the request
+  std::uint64_t dispatched_ns_ = 0;                      // this attempt
   io::Milliseconds client_due_ = io::Deadlines::kNever;  // client must have moved by then
   io::Milliseconds server_due_ = io::Deadlines::kNever;
-  io::Milliseconds watch_due_ = io::Deadlines::kNever;   // look whether the client is still there
-  std::uint32_t request_octets_ = 0;   // at the front of the client's buffer that belong to the request
+  io::Milliseconds watch_due_ = io::Deadlines::kNever;  // look whether the client is still there
+  std::uint32_t request_octets_ =
+      0;  // at the front of the client's buffer that belong to the request
   std::uint32_t response_octets_ = 0;  // at the front of the server's buffer, being written
   std::uint32_t head_size_ = 0;
   std::size_t response_scanned_ = 0;
@@ -125,8 +127,8 @@ class Exchange final : upstream::ServerConnection::User {
   std::uint32_t retries_left_ = 0;
   std::uint32_t attempts_ = 0;
   std::uint32_t interims_ = 0;
-  ring::ServerIndex home_ = 0;         // the owner
-  ring::ServerIndex target_index_ = 0; // the server being tried
+  ring::ServerIndex home_ = 0;          // the owner
+  ring::ServerIndex target_index_ = 0;  // the server being tried
   Failure last_failure_ = Failure::no_server;
   std::uint16_t status_ = 0;
   Phase phase_ = Phase::over;
@@ -136,12 +138,12 @@ class Exchange final : upstream::ServerConnection::User {
   bool accepts_json_ = false;
   bool replayable_ = true;
   bool fresh_tried_ = false;
-  bool request_written_ = false;       // some octet of it, in this attempt
-  bool server_failed_writing_ = false; // its answer may still be readable
-  bool answer_started_ = false;        // an octet of a final answer went to the client
+  bool request_written_ = false;        // some octet of it, in this attempt
+  bool server_failed_writing_ = false;  // its answer may still be readable
+  bool answer_started_ = false;         // an octet of a final answer went to the client
   bool server_keep_alive_ = false;
-  bool no_body_answer_ = false;        // HEAD, 204, 304
-  bool client_ended_ = false;          // half-closed after its request
+  bool no_body_answer_ = false;  // HEAD, 204, 304
+  bool client_ended_ = false;    // half-closed after its request
   std::uint64_t sent_to_client_ = 0;
 
   // Kept for the access log only.

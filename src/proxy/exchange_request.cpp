@@ -75,7 +75,8 @@ bool Exchange::add_request_body(std::size_t at) {
   request_octets_ += static_cast<std::uint32_t>(part.consumed);
   context_.pieces.passing(request_writer_.before(part.data.size()));
   context_.pieces.staying(part.data);
-  context_.pieces.staying(request_writer_.after(part.data.size(), part.state == BodyReader::State::done));
+  context_.pieces.staying(
+      request_writer_.after(part.data.size(), part.state == BodyReader::State::done));
   return true;
 }
 
@@ -105,8 +106,8 @@ void Exchange::request_written(Outbox::Result result) {
   release_request_octets();
   if (try_splice(request_body_, session_->client(), server_->stream(), false)) return;
   session_->client().read_soon();
-  client_due_ = now() + static_cast<io::Milliseconds>(
-                            session_->listener().config().timeouts.body.count());
+  client_due_ =
+      now() + static_cast<io::Milliseconds>(session_->listener().config().timeouts.body.count());
   update_deadline();
 }
 

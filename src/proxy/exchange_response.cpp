@@ -140,7 +140,8 @@ std::string_view Exchange::debug_headers() {
   return context_.text;
 }
 
-// Adds what stands in the server's buffer from `at` on to the pieces; false when its framing is bad.
+// Adds what stands in the server's buffer from `at` on to the pieces; false when its framing is
+// bad.
 bool Exchange::add_response_body(std::size_t at) {
   io::Buffer& in = server_->stream().in();
   const auto part = response_body_.read(in.data() + at, in.size() - at);

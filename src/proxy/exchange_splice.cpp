@@ -7,7 +7,8 @@ namespace clockwise::proxy {
 // Begins to splice when that is possible and worth it; false: relay through the buffer.
 bool Exchange::try_splice(BodyReader& body, io::Stream& from, io::Stream& to, bool towards_client) {
   const BodyWriter& writer = towards_client ? response_writer_ : request_writer_;
-  if (body.spliceable() < Splice::kWorthIt || writer.kind() == http::BodyKind::chunked) return false;
+  if (body.spliceable() < Splice::kWorthIt || writer.kind() == http::BodyKind::chunked)
+    return false;
   if (splice_ || from.reading() || !from.in().empty()) return false;
   if (from.splice_handle() < 0 || to.splice_handle() < 0) return false;
   const std::uint64_t limit = session_->listener().config().limits.body_size;

@@ -22,8 +22,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr int kBacklog = 4096;           // cut by net.core.somaxconn
-constexpr int kAcceptsPerEvent = 64;     // then others get their turn
+constexpr socklen_t kTextSize = 46;               // INET6_ADDRSTRLEN
+constexpr int kBacklog = 4096;                    // cut by net.core.somaxconn
+constexpr int kAcceptsPerEvent = 64;              // then others get their turn
 constexpr std::chrono::milliseconds kPause{100};  // when descriptors have run out
 
 // What a client gets that finds the listener full; no exchange, no allocation.
@@ -31,19 +32,19 @@ constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
     "Retry-After: 1\r\nConnection: close\r\nVia: 1.1 clockwise\r\n\r\ntoo many connections\n";
 
-std::string_view text_of(const sockaddr_storage& address, std::array<char, 46>& text) {
+std::string_view text_of(const sockaddr_storage& address, std::array<char, kTextSize>& text) {
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    if (::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size()) != nullptr) return text.data();
+    if (::inet_ntop(AF_INET, &v4.sin_addr, text.data(), kTextSize) != nullptr) return text.data();
   }
   if (address.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
     if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-      if (::inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size()) != nullptr) {
+      if (::inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), kTextSize) != nullptr) {
         return text.data();
       }
     }
-    if (::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size()) != nullptr) {
+    if (::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), kTextSize) != nullptr) {
       return text.data();
     }
   }
@@ -65,8 +66,8 @@ Listener::~Listener() = default;
 Result<void> Listener::open() {
   const config::Listener& config = spec_->config;
   const auto failed = [&](const boost::system::error_code& error) {
-    return fail(fmt::format("listener {}: cannot listen on {}: {}", config.name, config.address.text,
-                            error.message()));
+    return fail(fmt::format("listener {}: cannot listen on {}: {}", config.name,
+                            config.address.text, error.message()));
   };
   boost::system::error_code error;
   io::Endpoint endpoint;
@@ -77,7 +78,8 @@ Result<void> Listener::open() {
     if (error) return failed(error);
     endpoint = asio::ip::tcp::endpoint(address, config.address.port);
   }
-  if (acceptor_.open(endpoint.protocol(), error)) return failed(error);
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return failed(error);
   const int on = 1;
   const int fd = acceptor_.native_handle();
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -86,9 +88,12 @@ Result<void> Listener::open() {
     // Accepted sockets inherit it, which saves a call for each.
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  if (acceptor_.bind(endpoint, error)) return failed(error);
-  if (acceptor_.listen(kBacklog, error)) return failed(error);
-  if (acceptor_.native_non_blocking(true, error)) return failed(error);
+  acceptor_.bind(endpoint, error);
+  if (error) return failed(error);
+  acceptor_.listen(kBacklog, error);
+  if (error) return failed(error);
+  acceptor_.native_non_blocking(true, error);
+  if (error) return failed(error);
   return {};
 }
 
@@ -113,9 +118,10 @@ void Listener::stop_accepting() {
 }
 
 void Listener::accept_soon() {
-  acceptor_.async_wait(decltype(acceptor_)::wait_read, [this](const boost::system::error_code& error) {
-    if (!error && accepting_) accept_ready();
-  });
+  acceptor_.async_wait(decltype(acceptor_)::wait_read,
+                       [this](const boost::system::error_code& error) {
+                         if (!error && accepting_) accept_ready();
+                       });
 }
 
 void Listener::accept_ready() {
@@ -123,8 +129,8 @@ void Listener::accept_ready() {
   for (int i = 0; i < kAcceptsPerEvent; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
-    const int fd = ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address), &size,
-                             SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address),
+                             &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       admit(fd, address);
       continue;
@@ -154,7 +160,7 @@ void Listener::admit(int descriptor, const sockaddr_storage& address) {
     ::close(descriptor);
     return;
   }
-  std::array<char, 46> text;
+  std::array<char, kTextSize> text;
   auto* session = new Session(*this, address.ss_family, descriptor, text_of(address, text));
   session->slot = static_cast<std::uint32_t>(sessions_.size());
   sessions_.push_back(session);

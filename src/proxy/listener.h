@@ -40,7 +40,9 @@ class Listener {
   [[nodiscard]] PoolView* pool() const noexcept { return pool_; }
   [[nodiscard]] metrics::ListenerCells& cells() noexcept { return cells_; }
   [[nodiscard]] Context& context() noexcept { return context_; }
-  [[nodiscard]] bool trusts(std::string_view client_ip) const { return trusted_.contains(client_ip); }
+  [[nodiscard]] bool trusts(std::string_view client_ip) const {
+    return trusted_.contains(client_ip);
+  }
 
   void leave(Session& session);
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }

@@ -1,9 +1,9 @@
 // What is to be written to one side of an exchange, and what a full socket left over.
 //
 // Pieces are gathered, sent in one call, and forgotten. Only when the socket takes less is the rest
-// kept: text that lives in shared scratch memory is copied, content stays where it is in the receive
-// buffer of the other side, which is not read or moved until the outbox is empty again. That is the
-// backpressure of the proxy.
+// kept: text that lives in shared scratch memory is copied, content stays where it is in the
+// receive buffer of the other side, which is not read or moved until the outbox is empty again.
+// That is the backpressure of the proxy.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,7 +21,11 @@ namespace clockwise::proxy {
 // Pieces of one write; scratch of the worker, reused.
 class Pieces {
  public:
-  void clear() noexcept { count_ = 0; passing_ = 0; size_ = 0; }
+  void clear() noexcept {
+    count_ = 0;
+    passing_ = 0;
+    size_ = 0;
+  }
 
   // Text that does not outlive this event (scratch, framing). Before any content().
   void passing(std::string_view text) noexcept {
@@ -133,7 +137,8 @@ class Outbox {
     rest_->after = staying[1];
   }
 
-  // A second write before the first was done: only heads of 1xx answers come here, so a copy is fine.
+  // A second write before the first was done: only heads of 1xx answers come here, so a copy is
+  // fine.
   Result append(const Pieces& pieces) {
     std::string all(std::string_view(rest_->text).substr(rest_->text_sent));
     all.append(rest_->content).append(rest_->after);

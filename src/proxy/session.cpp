@@ -8,8 +8,8 @@
 namespace clockwise::proxy {
 namespace {
 
-// After an answer that ends the connection while the client still sends: read on for a while, or the
-// kernel's reset would destroy the answer on its way (RFC 9112 section 9.6).
+// After an answer that ends the connection while the client still sends: read on for a while, or
+// the kernel's reset would destroy the answer on its way (RFC 9112 section 9.6).
 constexpr io::Milliseconds kLinger = 2'000;
 constexpr std::uint32_t kLingerOctets = 1024 * 1024;
 

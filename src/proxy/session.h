@@ -1,8 +1,8 @@
 // One client connection: reads heads one after another, hands each to an Exchange, and keeps the
 // connection for the next.
 //
-// Life of a session: idle -> head -> exchange -> idle … -> lingering -> gone. While it is idle it owns
-// no buffer. One thread; destroyed by the loop once its last operation has ended.
+// Life of a session: idle -> head -> exchange -> idle … -> lingering -> gone. While it is idle it
+// owns no buffer. One thread; destroyed by the loop once its last operation has ended.
 #pragma once
 
 #include <array>

@@ -15,12 +15,24 @@ class Splice {
   // Worth a pipe and its calls only from here on; below, a copy is cheaper.
   static constexpr std::uint64_t kWorthIt = 64 * 1024;
 
-  enum class State : std::uint8_t { wait_source, wait_sink, done, source_ended, source_failed, sink_failed };
+  enum class State : std::uint8_t {
+    wait_source,
+    wait_sink,
+    done,
+    source_ended,
+    source_failed,
+    sink_failed
+  };
 
   // `octets` ~0: until the source ends. The pipe is given back by the destructor.
   Splice(io::PipePool& pool, io::Pipe pipe, io::Stream& from, io::Stream& to, std::uint64_t octets,
          bool towards_client) noexcept
-      : pool_(pool), pipe_(pipe), from_(from), to_(to), left_(octets), towards_client_(towards_client) {}
+      : pool_(pool),
+        pipe_(pipe),
+        from_(from),
+        to_(to),
+        left_(octets),
+        towards_client_(towards_client) {}
   ~Splice() { pool_.give_back(pipe_, in_pipe_ == 0); }
   Splice(const Splice&) = delete;
   Splice& operator=(const Splice&) = delete;

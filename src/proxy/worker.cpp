@@ -34,7 +34,9 @@ std::uint64_t random_seed() {
 class Worker::Impl {
  public:
   Impl(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log)
-      : cells_(cells), context_(index, std::move(log), random_seed()), work_(context_.loop.io.get_executor()) {}
+      : cells_(cells),
+        context_(index, std::move(log), random_seed()),
+        work_(context_.loop.io.get_executor()) {}
 
   ~Impl() { stop(); }
 
@@ -103,7 +105,8 @@ class Worker::Impl {
       const auto left = pool->watch->until - std::chrono::steady_clock::now();
       const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
       if (left_ms > 0) {
-        view->watch_until = context_.loop.refresh() / 1'000'000 + static_cast<io::Milliseconds>(left_ms);
+        view->watch_until =
+            context_.loop.refresh() / 1'000'000 + static_cast<io::Milliseconds>(left_ms);
       }
     }
     for (const upstream::Server& server : pool->servers) {

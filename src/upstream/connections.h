@@ -1,8 +1,8 @@
 // Connections of one worker to one server: lent for an exchange, kept warm in between.
 //
 // One thread. A connection is either idle (ours), lent (its User's), or dying. Idle connections are
-// watched: whatever arrives on them, an end or octets nobody asked for, kills them, so that no answer
-// can reach a request it does not belong to (RFC 9112 section 9.2).
+// watched: whatever arrives on them, an end or octets nobody asked for, kills them, so that no
+// answer can reach a request it does not belong to (RFC 9112 section 9.2).
 #pragma once
 
 #include <cstdint>
@@ -83,8 +83,8 @@ class ServerConnections {
   // tell `user` with on_server_connected(). `fresh`: never an idle one.
   // REQUIRES: reachable().
   [[nodiscard]] ServerConnection& lease(ServerConnection::User& user, bool fresh);
-  // Ends the loan. `reusable`: the exchange ended cleanly and nothing is left in the buffer; anything
-  // else closes it. `watch_now`: framing gave no proof that the server sent nothing more.
+  // Ends the loan. `reusable`: the exchange ended cleanly and nothing is left in the buffer;
+  // anything else closes it. `watch_now`: framing gave no proof that the server sent nothing more.
   void give_back(ServerConnection& connection, bool reusable, bool watch_now);
 
   // Exchanges hold the object they were started on, also after its server left the list.

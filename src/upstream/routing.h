@@ -21,8 +21,8 @@ namespace clockwise::upstream {
 
 using Endpoint = boost::asio::generic::stream_protocol::endpoint;
 
-// The counters of one server, identified by pool and name. They outlive reloads, address changes and
-// (for the grace time) the server's removal.
+// The counters of one server, identified by pool and name. They outlive reloads, address changes
+// and (for the grace time) the server's removal.
 struct Backend {
   Backend(std::string pool_name, std::string server_name, std::size_t workers)
       : pool(std::move(pool_name)), name(std::move(server_name)), cells(workers) {}
@@ -57,7 +57,9 @@ struct RemapWatch {
   std::vector<std::string> names;  // by previous server index
   static constexpr ring::ServerIndex kGone = ~ring::ServerIndex{0};
   std::chrono::steady_clock::time_point until;
-  struct alignas(64) Count { metrics::Cell cell; };
+  struct alignas(64) Count {
+    metrics::Cell cell;
+  };
   metrics::PerWorker<Count> requests;  // by worker
 };
 
@@ -67,7 +69,7 @@ struct Pool {
   std::string digest;                      // 16 hex digits, see upstream/digest.h
   std::vector<Server> servers;             // in the order of the list
   std::shared_ptr<PoolCounters> counters;
-  std::shared_ptr<RemapWatch> watch;       // null: no change within the window
+  std::shared_ptr<RemapWatch> watch;  // null: no change within the window
 };
 
 struct Routing {
