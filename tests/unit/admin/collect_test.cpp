@@ -110,6 +110,64 @@ TEST_F(MetricsTest, WorkersAddToOneValue) {
   EXPECT_EQ(value(bucket + R"("+Inf"})"), 1);
 }
 
+TEST_F(MetricsTest, EveryCellOfAListenerIsShown) {
+  auto& cells = world.directory.listener("web")->cells.at(1);
+  cells.requests[4].add(1);
+  cells.request_errors[7].add(2);
+  cells.rejected[3].add(3);
+  cells.accepted.add(4);
+  cells.received_bytes.add(5);
+  cells.sent_bytes.add(6);
+  cells.in_flight.add(7);
+  cells.connections_active.add(8);
+  cells.connections_idle.add(9);
+  cells.duration.observe(31'000'000'000);
+  const auto of_web = [&](const std::string& metric, const std::string& more = "") {
+    return value("clockwise_http_" + metric + "{listener=\"web\"" + more + "}");
+  };
+  EXPECT_EQ(of_web("requests_total", R"(,code="aborted")"), 1);
+  EXPECT_EQ(of_web("request_errors_total", R"(,reason="no_backend")"), 2);
+  EXPECT_EQ(of_web("connections_rejected_total", R"(,reason="shutdown")"), 3);
+  EXPECT_EQ(of_web("connections_accepted_total"), 4);
+  EXPECT_EQ(of_web("received_bytes_total"), 5);
+  EXPECT_EQ(of_web("sent_bytes_total"), 6);
+  EXPECT_EQ(of_web("requests_in_flight"), 7);
+  EXPECT_EQ(of_web("connections", R"(,state="active")"), 8);
+  EXPECT_EQ(of_web("connections", R"(,state="idle")"), 9);
+  EXPECT_EQ(of_web("request_duration_seconds_sum"), 31);
+  EXPECT_EQ(of_web("request_duration_seconds_bucket", R"(,le="30")"), 0);
+}
+
+TEST_F(MetricsTest, EveryCellOfAPoolAServerAndAWorkerIsShown) {
+  auto& pool = world.directory.pool("pages")->cells.at(0);
+  pool.routed[1].add(1);
+  pool.retries[4].add(2);
+  pool.retries_suppressed[1].add(3);
+  auto& server = world.directory.backend("pages", "a")->cells.at(0);
+  server.sent_bytes.add(4);
+  server.received_bytes.add(5);
+  server.connections_opened.add(6);
+  server.connections_active.add(7);
+  server.connections_idle.add(8);
+  server.errors[1].add(9);
+  world.directory.workers().at(1).busy_ns.add(2'500'000'000);
+  world.directory.workers().at(1).log_dropped.add(10);
+  world.directory.workers().at(1).loop_delay.observe(2'000'000'000);
+  EXPECT_EQ(value(R"(clockwise_requests_routed_total{pool="pages",reason="failover"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_retries_total{pool="pages",reason="stale_connection"})"), 2);
+  EXPECT_EQ(value(R"(clockwise_retries_suppressed_total{pool="pages",reason="unsafe_method"})"), 3);
+  EXPECT_EQ(value(R"(clockwise_backend_sent_bytes_total{pool="pages",backend="a"})"), 4);
+  EXPECT_EQ(value(R"(clockwise_backend_received_bytes_total{pool="pages",backend="a"})"), 5);
+  EXPECT_EQ(value(R"(clockwise_backend_connections_opened_total{pool="pages",backend="a"})"), 6);
+  EXPECT_EQ(value(R"(clockwise_backend_connections{pool="pages",backend="a",state="active"})"), 7);
+  EXPECT_EQ(value(R"(clockwise_backend_connections{pool="pages",backend="a",state="idle"})"), 8);
+  EXPECT_EQ(value(R"(clockwise_backend_errors_total{pool="pages",backend="a",reason="connect"})"),
+            9);
+  EXPECT_EQ(value(R"(clockwise_worker_busy_seconds_total{worker="1"})"), 2.5);
+  EXPECT_EQ(value("clockwise_log_messages_dropped_total"), 10);
+  EXPECT_EQ(value("clockwise_worker_loop_delay_seconds_count"), 1);
+}
+
 TEST_F(MetricsTest, ResolveErrorsOfTheControlThreadCount) {
   world.directory.backend("pages", "a")->resolve_errors = 4;
   EXPECT_EQ(value(R"(clockwise_backend_errors_total{pool="pages",backend="a",reason="resolve"})"),
