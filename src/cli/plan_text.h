@@ -1,0 +1,14 @@
+// The plan of one pool as a person reads it.
+#pragma once
+
+#include <string>
+
+#include "upstream/plan.h"
+
+namespace clockwise::cli {
+
+// A sentence, a row for each server, who gives how much to whom, and what the guards of a reload
+// would say. `colour`: with the escape sequences of a terminal. Ends with a newline.
+[[nodiscard]] std::string plan_text(const upstream::Report& report, bool colour);
+
+}  // namespace clockwise::cli
