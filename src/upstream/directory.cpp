@@ -8,12 +8,20 @@ namespace {
 
 constexpr std::size_t kHistory = 100;
 
+// A watch that nobody but its Remap holds.
+bool at_rest(const std::shared_ptr<const RemapWatch>& watch) {
+  return !watch || watch.use_count() == 1;
+}
+
 bool has_settled(const Remap& remap) {
-  if (!remap.watch) return true;
-  if (remap.watch.use_count() > 1) return false;
+  if (!at_rest(remap.watch) || !std::ranges::all_of(remap.continued, at_rest)) return false;
   // Pairs with the release by which the last worker gave its reference back.
   std::atomic_thread_fence(std::memory_order_acquire);
   return true;
+}
+
+std::uint64_t count_of(const RemapWatch& watch) {
+  return watch.requests.sum([](const RemapWatch::Count& count) { return count.cell.get(); });
 }
 
 // The same change without the ring it remembers: 100 of them in the history would be too large.
@@ -22,6 +30,7 @@ std::shared_ptr<const Remap> settled(const Remap& remap) {
   count->requests.at(0).cell.add(remap.remapped_requests());
   auto copy = std::make_shared<Remap>(remap);
   copy->watch = std::move(count);
+  copy->continued.clear();
   return copy;
 }
 
@@ -60,8 +69,9 @@ std::string_view to_string(ReloadResult result) noexcept {
 }
 
 std::uint64_t Remap::remapped_requests() const {
-  if (!watch) return 0;
-  return watch->requests.sum([](const RemapWatch::Count& count) { return count.cell.get(); });
+  std::uint64_t total = watch ? count_of(*watch) : 0;
+  for (const auto& more : continued) total += count_of(*more);
+  return total;
 }
 
 void DurationHistogram::observe(double seconds) noexcept {
@@ -157,6 +167,7 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
     if (const auto found = listeners_.find(listener.name); found != listeners_.end())
       listeners[listener.name] = found->second.counters;
 
+  continue_watches(*routing);
   grace_ = config->metrics.removed_grace;
   sweep(backends_, backends);
   sweep(pools_, pools);
@@ -235,12 +246,32 @@ void Directory::settle_watches() {
     const std::string& pool = remap->report.pool;
     const auto closed = settled(*remap);
     state_.remapped_requests[{pool, remap->cause}] += closed->remapped_requests();
-    std::replace(state_.history.begin(), state_.history.end(), remap, closed);
-    if (auto last = state_.last_remap.find(pool);
-        last != state_.last_remap.end() && last->second == remap)
-      last->second = closed;
+    replace(remap, closed);
     return true;
   });
+}
+
+void Directory::replace(const std::shared_ptr<const Remap>& remap,
+                        std::shared_ptr<const Remap> by) {
+  std::replace(state_.history.begin(), state_.history.end(), remap, by);
+  const auto last = state_.last_remap.find(remap->report.pool);
+  if (last != state_.last_remap.end() && last->second == remap) last->second = std::move(by);
+}
+
+// A watch with the previous ring of a change that still counts goes on counting for that change.
+void Directory::continue_watches(const Routing& routing) {
+  for (const auto& pool : routing.pools) {
+    if (!pool->watch || !pool->watch->previous) continue;
+    for (auto& remap : counting_) {
+      if (!remap->watch || remap->watch->previous != pool->watch->previous) continue;
+      const std::shared_ptr<const RemapWatch> watch = pool->watch;
+      if (remap->watch == watch || std::ranges::count(remap->continued, watch) > 0) continue;
+      auto copy = std::make_shared<Remap>(*remap);
+      copy->continued.push_back(watch);
+      replace(remap, copy);
+      remap = std::move(copy);
+    }
+  }
 }
 
 void Directory::record_reload(ReloadOutcome outcome) {

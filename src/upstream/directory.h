@@ -46,11 +46,11 @@ struct ReloadOutcome {
   std::string config_digest;
   double duration_seconds = 0;
   WallClock::time_point time{};
-  std::vector<Report> pools;                // applied: each changed pool; refused: what was refused
+  std::vector<Report> pools;  // applied: each changed pool; refused: what was refused
   std::vector<NotApplied> not_applied;
-  std::vector<config::Problem> errors;      // invalid, unreadable
-  Guard refused_by = Guard::none;           // refused
-  std::string message;                      // one line for log and API
+  std::vector<config::Problem> errors;  // invalid, unreadable
+  Guard refused_by = Guard::none;       // refused
+  std::string message;                  // one line for log and API
 };
 
 // One ring change (history; GET /api/v1/remaps).
@@ -62,6 +62,8 @@ struct Remap {
   bool forced = false;
   Report report;
   std::shared_ptr<const RemapWatch> watch;  // counts the requests it moved
+  // The same change under other indexes, after its list was reordered without moving a key.
+  std::vector<std::shared_ptr<const RemapWatch>> continued;
 
   [[nodiscard]] std::uint64_t remapped_requests() const;
 };
@@ -109,15 +111,15 @@ struct View {
   bool last_successful = false;
   bool watch_up = true;
   DurationHistogram reload_duration;
-  std::map<std::string, DurationHistogram> ring_build_duration;  // by pool
-  std::map<std::pair<std::string, std::string>, RemapTotals> remap_totals;  // (pool, cause)
-  std::map<std::string, std::uint64_t> remaps_refused;                      // by pool
-  std::map<std::string, std::shared_ptr<const Remap>> last_remap;           // by pool
+  std::map<std::string, DurationHistogram> ring_build_duration;                    // by pool
+  std::map<std::pair<std::string, std::string>, RemapTotals> remap_totals;         // (pool, cause)
+  std::map<std::string, std::uint64_t> remaps_refused;                             // by pool
+  std::map<std::string, std::shared_ptr<const Remap>> last_remap;                  // by pool
   std::map<std::pair<std::string, std::string>, std::uint64_t> remapped_requests;  // (pool, cause)
   std::vector<std::shared_ptr<const Remap>> history;  // newest first, at most 100
   std::uint64_t remaps_total = 0;
   std::chrono::steady_clock::time_point now{};  // when the view was taken
-  bool ready = false;     // configuration loaded, listeners bound, not stopping
+  bool ready = false;  // configuration loaded, listeners bound, not stopping
   bool stopping = false;
   WallClock::time_point started{};
 };
@@ -183,6 +185,8 @@ class Directory {
   void expire();
   void forget_pool(const std::string& name);
   void settle_watches();
+  void replace(const std::shared_ptr<const Remap>& remap, std::shared_ptr<const Remap> by);
+  void continue_watches(const Routing& routing);
   void copy_counters(View& view) const;
 
   const std::size_t max_workers_;

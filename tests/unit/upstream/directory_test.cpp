@@ -162,6 +162,37 @@ TEST_F(DirectoryTest, RequestsOfExpiredWatchesStayInTheTotals) {
   EXPECT_EQ(view.history[1]->remapped_requests(), 7U);
 }
 
+TEST_F(DirectoryTest, ReorderedListGoesOnCountingForTheSameChange) {
+  const auto previous = *ring::build_clockwise_ring({}, 1);
+  const auto publish_with = [&](const std::shared_ptr<RemapWatch>& watch) {
+    auto pool = std::make_shared<Pool>();
+    pool->config.name = "p";
+    pool->counters = directory.pool("p");
+    pool->watch = watch;
+    auto routing = std::make_shared<Routing>();
+    routing->pools.push_back(std::move(pool));
+    directory.publish(routing, std::make_shared<config::Config>(), "f", "d");
+  };
+  auto first = std::make_shared<RemapWatch>(2);
+  first->previous = previous;
+  publish_with(first);
+  directory.record_remap(remap_of("p", 0.1, first));
+  first->requests.at(0).cell.add(1);
+  first.reset();
+
+  auto second = std::make_shared<RemapWatch>(2);
+  second->previous = previous;
+  publish_with(second);
+  second->requests.at(1).cell.add(2);
+  EXPECT_EQ(directory.view().history[0]->remapped_requests(), 3U);
+  second.reset();
+
+  publish_with(nullptr);
+  EXPECT_EQ(directory.view().history[0]->remapped_requests(), 3U);
+  EXPECT_EQ(directory.view().last_remap.at("p")->remapped_requests(), 3U);
+  EXPECT_EQ(directory.view().remapped_requests.at({"p", "reload"}), 3U);
+}
+
 TEST_F(DirectoryTest, EveryReloadIsCountedByTriggerAndResult) {
   ReloadOutcome start = outcome_of(ReloadResult::applied, Trigger::start);
   start.time = WallClock::time_point{100s};
