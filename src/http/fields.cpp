@@ -17,57 +17,7 @@ constexpr bool is_hop_by_hop(Field id) noexcept {
   return (id >= Field::connection && id <= Field::http2_settings) || id == Field::transfer_encoding;
 }
 
-// Naming these in Connection does not remove them: the message would change its meaning, or the
-// sender could strip what the proxy itself adds.
-bool may_be_named_away(std::string_view head, const FieldLine& line) noexcept {
-  return line.id == Field::other || line.id == Field::accept
-             ? !same_ignoring_case(name_of(head, line), "cache-control")
-             : false;
-}
-
-std::string_view name_fault(const char* p, const char* q, const char* end) noexcept {
-  if (p != end && *p == '\n') return "bare LF";
-  if (p != end && is(*p, kBlank)) return "folded line or blank before a field name";
-  if (q != end && is(*q, kBlank)) return "blank before the colon";
-  if (q == p && q != end && *q == ':') return "empty field name";
-  return "field line without a valid name and colon";
-}
-
-// One field line with its CRLF.
-[[gnu::always_inline]] inline LineEnd scan_line(const char* head, const char* p, const char* end,
-                                                FieldLine& line) noexcept {
-  const char* const name_end = skip_token(p, end);
-  const std::ptrdiff_t name_size = name_end - p;
-  if (name_end == end || *name_end != ':' || name_size == 0) [[unlikely]] {
-    return {nullptr, name_fault(p, name_end, end)};
-  }
-  if (name_size > UINT16_MAX) [[unlikely]]
-    return {nullptr, "field name too long"};
-  const char* const value = skip(name_end + 1, end, kBlank);
-  const char* const cr = skip_text(head, value, end);
-  if (end - cr < 2 || cr[0] != '\r' || cr[1] != '\n') [[unlikely]] {
-    return {nullptr, "control octet or bare line end in a field value"};
-  }
-  const char* value_end = cr;
-  while (value_end != value && is(value_end[-1], kBlank)) --value_end;
-
-  line.begin = static_cast<std::uint32_t>(p - head);
-  line.end = static_cast<std::uint32_t>(cr + 2 - head);
-  line.value = static_cast<std::uint32_t>(value - head);
-  line.value_size = static_cast<std::uint32_t>(value_end - value);
-  line.name_size = static_cast<std::uint16_t>(name_size);
-  line.id = classify({p, static_cast<std::size_t>(name_size)});
-  line.hop_by_hop = is_hop_by_hop(line.id);
-  return {cr + 2, {}};
-}
-
-bool has_line_feed(const char* p, const char* end) noexcept {
-  return p != end && std::memchr(p, '\n', static_cast<std::size_t>(end - p)) != nullptr;
-}
-
-}  // namespace
-
-Field classify(std::string_view text) noexcept {
+[[gnu::always_inline]] inline Field field_of(std::string_view text) noexcept {
   const char* const name = text.data();
   switch (text.size()) {
     case 2:
@@ -112,6 +62,58 @@ Field classify(std::string_view text) noexcept {
   if (text.size() > 12) return when(name, "x-forwarded-", Field::x_forwarded_other);
   return Field::other;
 }
+
+// Naming these in Connection does not remove them: the message would change its meaning, or the
+// sender could strip what the proxy itself adds.
+bool may_be_named_away(std::string_view head, const FieldLine& line) noexcept {
+  return line.id == Field::other || line.id == Field::accept
+             ? !same_ignoring_case(name_of(head, line), "cache-control")
+             : false;
+}
+
+std::string_view name_fault(const char* p, const char* q, const char* end) noexcept {
+  if (p != end && *p == '\n') return "bare LF";
+  if (p != end && is(*p, kBlank)) return "folded line or blank before a field name";
+  if (q != end && is(*q, kBlank)) return "blank before the colon";
+  if (q == p && q != end && *q == ':') return "empty field name";
+  return "field line without a valid name and colon";
+}
+
+// One field line with its CRLF.
+[[gnu::always_inline]] inline LineEnd scan_line(const char* head, const char* p, const char* end,
+                                                FieldLine& line) noexcept {
+  const char* const name_end = skip_token(p, end);
+  const std::ptrdiff_t name_size = name_end - p;
+  if (name_end == end || *name_end != ':' || name_size == 0) [[unlikely]] {
+    return {nullptr, name_fault(p, name_end, end)};
+  }
+  if (name_size > UINT16_MAX) [[unlikely]]
+    return {nullptr, "field name too long"};
+  const char* const value = skip(name_end + 1, end, kBlank);
+  const char* const cr = skip_text(head, value, end);
+  if (end - cr < 2 || cr[0] != '\r' || cr[1] != '\n') [[unlikely]] {
+    return {nullptr, "control octet or bare line end in a field value"};
+  }
+  const char* value_end = cr;
+  while (value_end != value && is(value_end[-1], kBlank)) --value_end;
+
+  line.begin = static_cast<std::uint32_t>(p - head);
+  line.end = static_cast<std::uint32_t>(cr + 2 - head);
+  line.value = static_cast<std::uint32_t>(value - head);
+  line.value_size = static_cast<std::uint32_t>(value_end - value);
+  line.name_size = static_cast<std::uint16_t>(name_size);
+  line.id = field_of({p, static_cast<std::size_t>(name_size)});
+  line.hop_by_hop = is_hop_by_hop(line.id);
+  return {cr + 2, {}};
+}
+
+bool has_line_feed(const char* p, const char* end) noexcept {
+  return p != end && std::memchr(p, '\n', static_cast<std::size_t>(end - p)) != nullptr;
+}
+
+}  // namespace
+
+Field classify(std::string_view name) noexcept { return field_of(name); }
 
 LineEnd scan_fields(const char* head, const char* p, const char* end,
                     std::vector<FieldLine>& fields, std::size_t max_fields, bool& too_many) {
@@ -161,21 +163,24 @@ bool read_connection(std::string_view head, std::vector<FieldLine>& fields, std:
       }
     }
   };
+  const auto read_keep_or_close = [&](std::string_view option) {
+    const bool close = option.size() == 5 && is_name(option.data(), "close");
+    const bool keep_alive = option.size() == 10 && is_name(option.data(), "keep-alive");
+    options.close |= close;
+    options.keep_alive |= keep_alive;
+    return close || keep_alive;
+  };
   std::size_t count = 0;
   const auto read_option = [&](std::string_view option) {
     if (option.empty()) return true;
-    if (option.size() == 5 && is_name(option.data(), "close")) {
-      options.close = true;
-    } else if (option.size() == 10 && is_name(option.data(), "keep-alive")) {
-      options.keep_alive = true;
-    } else {
-      name_away(option);
-    }
+    if (!read_keep_or_close(option)) name_away(option);
     return ++count <= max_options;
   };
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].id != Field::connection) continue;
-    if (!each_member(value_of(head, fields[i]), read_option)) return false;
+    const std::string_view list = value_of(head, fields[i]);
+    if (read_keep_or_close(list)) continue;  // nearly always the whole value
+    if (!each_member(list, read_option)) return false;
   }
   return true;
 }

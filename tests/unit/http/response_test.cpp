@@ -121,7 +121,7 @@ TEST(ScanResponse, AcceptsAndRefuses) {
     const Progress progress = scan(row.input, head);
     EXPECT_EQ(progress, row.good ? Progress::complete : Progress::refused)
         << row.name << ": " << head.refusal.text;
-    if (!row.good) EXPECT_EQ(head.refusal.status, 502) << row.name;
+    EXPECT_EQ(head.refusal.status, row.good ? 400 : 502) << row.name;
   }
 }
 
