@@ -103,11 +103,15 @@ void read_retry_causes(const Field& field) {
 }
 
 void read_retry(const Field& field, Retry& retry) {
-  double budget = 0;
+  constexpr double kDefaultBudget = 0.2;
+  double budget = kDefaultBudget;
   MapReader map(field);
   map.read("attempts", integer(retry.attempts, 0, 100));
   map.read("on", read_retry_causes);
-  map.read("budget", share(budget));
+  map.read("budget", [&](const Field& f) {
+    share(budget)(f);
+    if (budget != kDefaultBudget) f.warn_at(f.place(), "is checked, but not applied yet");
+  });
   map.finish();
 }
 

@@ -132,6 +132,14 @@ class Builder final : public YAML::EventHandler {
     return !open_.empty() && open_.back().node->kind == Kind::map && !open_.back().key;
   }
 
+  // A list cut before its `]` reads as one whose last item is a key.
+  [[nodiscard]] Stop odd_key(Place place) const {
+    const bool cut =
+        open_.size() > 1 && open_[open_.size() - 2].flow && open_.back().node->place == place;
+    if (!cut) return {place, "a key must be plain text"};
+    return {open_[open_.size() - 2].node->place, fmt::format("the [ {}", kNeverClosed)};
+  }
+
   void count(std::size_t nodes, Place place) {
     total_ += nodes;
     if (total_ > kMaxNodes)
@@ -139,7 +147,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   Node& add(Kind kind, Place place, YAML::anchor_t anchor) {
-    if (expects_key()) throw Stop(place, "a key must be plain text");
+    if (expects_key()) throw odd_key(place);
     count(1, place);
     Node& node = document_.nodes.emplace_back();
     node.kind = kind;
@@ -252,8 +260,12 @@ Stop Builder::explain(const YAML::Exception& error) const {
     return {place,
             fmt::format("the {} of line {} is not closed before this", bracket, opened.place.line)};
   }
+  const std::string_view line = source_.from({place.line, 1});
+  const std::size_t indentation = line.find_first_not_of(" ");
+  if (indentation != std::string_view::npos && line[indentation] == '\t')
+    return {{place.line, static_cast<std::uint32_t>(indentation + 1)},
+            "a tab in the indentation: use spaces"};
   if (error.msg == Said::UNKNOWN_ANCHOR) return {place, "this alias names no anchor above it"};
-  if (error.msg == Said::TAB_IN_INDENTATION) return {place, "a tab in the indentation: use spaces"};
   if (error.msg == Said::END_OF_MAP || error.msg == Said::END_OF_SEQ)
     return {place, "not valid YAML here; check the indentation, quotes and colons above"};
   if (error.msg == Said::MAP_VALUE)

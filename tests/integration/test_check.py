@@ -1,0 +1,91 @@
+"""`clockwise check` and `clockwise init` as a user meets them."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from support.clockwise import ROOT, run  # noqa: E402
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = pathlib.Path(self.folder.name) / "clockwise.yaml"
+
+    def test_the_shipped_files_are_valid_and_without_warnings(self):
+        for name in ("clockwise.yaml", "every-option.yaml"):
+            with self.subTest(name):
+                result = run("check", "-c", ROOT / "config" / name)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("is valid: 1 listener, 1 pool,", result.stdout)
+
+    def test_every_problem_is_printed_with_its_place(self):
+        self.file.write_text("workerz: 2\nworkers: 0\n")
+        result = run("check", "-c", self.file)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f'{self.file}:1:1: workerz: unknown key "workerz", did you mean "workers"?\n'
+                      "  workerz: 2\n  ^\n", result.stderr)
+        self.assertIn(f"{self.file}:2:10: workers: ", result.stderr)
+        self.assertIn("is not valid: 4 problems", result.stderr)
+
+    def test_what_is_not_a_file_is_named(self):
+        for path, reason in ((self.file, "no such file"), (self.folder.name, "is a directory")):
+            result = run("check", "-c", path)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"{path}: cannot be read: {reason}", result.stderr)
+
+    def test_a_pipe_does_not_block(self):
+        os.mkfifo(self.file)
+        result = run("check", "-c", self.file)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("is not a regular file", result.stderr)
+
+    def test_variables_come_from_the_environment(self):
+        text = (ROOT / "config" / "clockwise.yaml").read_text()
+        self.file.write_text(text.replace("upstreams.yaml", str(ROOT / "config" / "upstreams.yaml"))
+                             + "\nworkers: ${CLOCKWISE_TEST_WORKERS}\n")
+        self.assertEqual(run("check", "-c", self.file).returncode, 1)
+        self.assertEqual(
+            run("check", "-c", self.file, environment={"CLOCKWISE_TEST_WORKERS": "3"}).returncode, 0)
+
+    def test_problems_of_the_upstream_file_carry_its_path(self):
+        (self.file.parent / "list.yaml").write_text("servers:\n  - {name: a, address: 1}\n")
+        self.file.write_text("listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+                             "pools: {p: {servers_from: {file: list.yaml}}}\n")
+        result = run("check", "-c", self.file)
+        self.assertIn(f'{self.file.parent / "list.yaml"}:2:24: servers[0].address: "1"',
+                      result.stderr)
+
+
+class Init(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def test_the_starter_is_valid(self):
+        file = pathlib.Path(self.folder.name) / "new.yaml"
+        self.assertEqual(run("init", file).returncode, 0)
+        self.assertTrue(file.read_text().startswith(
+            "# yaml-language-server: $schema=./clockwise.schema.json\n"))
+        result = run("check", "-c", file)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_a_file_is_never_overwritten(self):
+        file = pathlib.Path(self.folder.name) / "mine.yaml"
+        file.write_text("mine\n")
+        result = run("init", file)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("exists already", result.stderr)
+        self.assertEqual(file.read_text(), "mine\n")
+
+    def test_a_missing_folder_is_an_error(self):
+        self.assertEqual(run("init", pathlib.Path(self.folder.name) / "no" / "x.yaml").returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
