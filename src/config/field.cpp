@@ -73,6 +73,7 @@ void Field::problem_at(Place place, std::string_view message, std::string_view b
 }
 
 void Field::warn_at(Place place, std::string_view message, std::string_view below) const {
+  if (reading_->report.is_full_of_warnings()) return;
   reading_->report.warning(reading_->source.problem(place, prefixed(path_, below, message)));
 }
 

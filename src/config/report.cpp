@@ -16,13 +16,15 @@ void Report::begin_file(const std::string& name) { files_.emplace(name, files_.s
 
 bool Report::is_full() const noexcept { return errors_.size() >= kMaxShown; }
 
+bool Report::is_full_of_warnings() const noexcept { return warnings_.size() >= kMaxShown; }
+
 void Report::error(Problem problem, FailureCode code) {
   if (code == FailureCode::invalid) invalid_ = true;
   if (!is_full()) errors_.push_back(std::move(problem));
 }
 
 void Report::warning(Problem problem) {
-  if (warnings_.size() < kMaxShown) warnings_.push_back(std::move(problem));
+  if (!is_full_of_warnings()) warnings_.push_back(std::move(problem));
 }
 
 void Report::sort(std::vector<Problem>& problems) const {

@@ -19,6 +19,7 @@ class Report {
 
   // So many problems that further ones are no longer listed.
   [[nodiscard]] bool is_full() const noexcept;
+  [[nodiscard]] bool is_full_of_warnings() const noexcept;
   [[nodiscard]] bool failed() const noexcept { return !errors_.empty(); }
 
   // In the order of file and line. REQUIRES: failed().

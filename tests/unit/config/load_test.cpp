@@ -1,54 +1,378 @@
-// A whole configuration: what a good one becomes.
+// A whole configuration: what a good one becomes, what else load() tells.
 #include "config/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "config/print.h"
 #include "support/configs.h"
 
 namespace clockwise::config {
 namespace {
 
-using namespace std::chrono_literals;
 using test::Files;
+using test::kMain;
 using test::kSmall;
+using test::load_from;
 using test::loaded;
+using test::problems;
+using test::problems_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// kSmall as structs: all the rest has its default.
+Config small_config() {
+  Config config;
+  config.workers = loaded(kSmall).config.workers;
+  Listener web;
+  web.name = "web";
+  web.address = {"0.0.0.0:8080", "0.0.0.0", 8080, ""};
+  web.pool = "pages";
+  config.listeners = {web};
+  Server server;
+  server.name = "cache-1";
+  server.address = {"10.0.0.11:8080", "10.0.0.11", 8080, ""};
+  Pool pool;
+  pool.name = "pages";
+  pool.servers = {server};
+  config.pools = {pool};
+  return config;
+}
 
 TEST(Load, ASmallFileHasTheDefaults) {
   const Loaded result = loaded(kSmall);
-  ASSERT_EQ(result.config.listeners.size(), 1U);
-  const Listener& web = result.config.listeners[0];
-  EXPECT_EQ(web.name, "web");
-  EXPECT_EQ(web.address, (Address{"0.0.0.0:8080", "0.0.0.0", 8080, ""}));
-  EXPECT_EQ(web.pool, "pages");
-  EXPECT_EQ(web.limits, Limits{});
-  EXPECT_EQ(web.timeouts, ListenerTimeouts{});
-  EXPECT_EQ(web.forwarded, Forwarded{});
-  ASSERT_EQ(result.config.pools.size(), 1U);
-  Pool expected;
-  expected.name = "pages";
-  expected.servers.resize(1);
-  expected.servers[0].name = "cache-1";
-  expected.servers[0].address = {"10.0.0.11:8080", "10.0.0.11", 8080, ""};
-  EXPECT_EQ(result.config.pools[0], expected);
-  EXPECT_EQ(result.config.access_log, AccessLog{});
+  EXPECT_EQ(result.config, small_config());
   EXPECT_GE(result.config.workers, 1U);
-  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_THAT(result.warnings, IsEmpty());
+  EXPECT_THAT(result.files, ElementsAre(kMain));
 }
 
-TEST(Load, UpstreamFilesAreFoundBesideTheMainFile) {
-  Files files;
+TEST(Load, TheFileWithEveryOptionIsExactlyTheDefaults) {
+  const std::string path = std::string(CLOCKWISE_SOURCE_DIR) + "/config/every-option.yaml";
+  const Loaded result = test::expect_loaded(load(path, real_files(), test::environment({})));
+  EXPECT_EQ(result.config, small_config());
+  EXPECT_THAT(result.warnings, IsEmpty());
+}
+
+TEST(Load, TheShippedExampleLoads) {
+  const std::string folder = std::string(CLOCKWISE_SOURCE_DIR) + "/config/";
+  const Loaded result =
+      test::expect_loaded(load(folder + "clockwise.yaml", real_files(), test::environment({})));
+  EXPECT_THAT(result.files, ElementsAre(folder + "clockwise.yaml", folder + "upstreams.yaml"));
+  ASSERT_EQ(result.config.pools.size(), 1U);
+  EXPECT_EQ(result.config.pools[0].servers.size(), 4U);
+  EXPECT_EQ(result.config.pools[0].servers[3].name, "cache-4");
+}
+
+TEST(Load, EverySettingArrives) {
+  const Config config = loaded(R"(
+workers: 3
+shutdown_timeout: 1m
+admin: {address: "[::1]:9000", token: secret}
+listeners:
+  - name: web
+    address: "unix:/run/web.sock"
+    pool: b
+    limits: {max_connections: 10, header_size: 16KiB, headers: 50, body_size: 1g}
+    timeouts: {header: 1s, body: 2s, idle: 3s, write: 4s}
+    forwarded: {trust: [10.0.0.0/8, "::1"], by: forwarded}
+    debug_headers: on
+pools:
+  b:
+    ring: {points: 160}
+    servers:
+      - {name: x, address: h:1, weight: 2.5, zone: z, state: draining, label: old}
+      - {name: y, address: h:2, state: down}
+      - {name: z, address: h:3}
+    handoff: {max_window: 5m}
+    max_remap: 0.25
+    max_shrink: 75%
+    retry: {attempts: 0}
+    timeouts: {connect: 5ms, response: 6s, idle: 7s}
+    resolve: lazy
+    connections: {max_idle: 8}
+  a: {servers: [{name: s, address: h:1}]}
+access_log: {file: /var/log/a.log, format: combined, sample: 10%}
+metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
+)")
+                            .config;
+  using namespace std::chrono_literals;
+  EXPECT_EQ(config.workers, 3U);
+  EXPECT_EQ(config.shutdown_timeout, 60s);
+  EXPECT_EQ(config.admin, (Admin{{"[::1]:9000", "::1", 9000, ""}, "secret"}));
+  const Listener& web = config.listeners.at(0);
+  EXPECT_EQ(web.limits, (Limits{10, 16'384, 50, 1ULL << 30}));
+  EXPECT_EQ(web.timeouts, (ListenerTimeouts{1s, 2s, 3s, 4s}));
+  EXPECT_EQ(web.forwarded, (Forwarded{{{"10.0.0.0/8"}, {"::1/128"}}, ForwardedStyle::forwarded}));
+  EXPECT_TRUE(web.debug_headers);
+  ASSERT_EQ(config.pools.size(), 2U);
+  EXPECT_EQ(config.pools[0].name, "a");  // sorted
+  const Pool& b = config.pools[1];
+  EXPECT_EQ(b.ring, (Ring{"clockwise", 160, "{uri}"}));
+  EXPECT_EQ(b.servers.at(0),
+            (Server{"x", {"h:1", "h", 1, ""}, 2.5, "z", ServerState::draining, "old"}));
+  EXPECT_EQ(b.servers.at(1).state, ServerState::down);
+  EXPECT_EQ(b.handoff.max_window, 5min);
+  EXPECT_EQ(b.max_remap, 0.25);
+  EXPECT_EQ(b.max_shrink, 0.75);
+  EXPECT_EQ(b.retry.attempts, 0U);
+  EXPECT_EQ(b.timeouts, (PoolTimeouts{5ms, 6s, 7s}));
+  EXPECT_EQ(b.resolve, Resolve::lazy);
+  EXPECT_EQ(b.connections, (Connections{8, 0}));
+  EXPECT_EQ(config.access_log, (AccessLog{"/var/log/a.log", LogFormat::combined, 0.1}));
+  EXPECT_EQ(config.metrics, (Metrics{PerBackend::basic, 0ms, 2000}));
+}
+
+TEST(Load, OffIsAWordThatStaysOne) {
+  const std::string text = kSmall;
+  EXPECT_EQ(loaded(text + "access_log: off\n").config.access_log, std::nullopt);
+  EXPECT_EQ(loaded(text + "access_log: false\n").config.access_log, std::nullopt);
+  EXPECT_EQ(loaded(text + "access_log: \"off\"\n").config.access_log, std::nullopt);
+  EXPECT_THAT(problems_of(text + "access_log: no\n"),
+              ElementsAre(HasSubstr("\"no\" is not a map")));
+  EXPECT_EQ(loaded(text + "metrics: {per_backend: off}\n").config.metrics.per_backend,
+            PerBackend::off);
+}
+
+Files with_upstreams(std::string upstreams) {
+  return {{"etc/main.yaml",
+           "listeners: [{name: web, address: '[::]:80', pool: pages}]\n"
+           "pools: {pages: {servers_from: {file: sub/up.yaml}}}\n"},
+          {"etc/sub/up.yaml", std::move(upstreams)}};
+}
+
+TEST(UpstreamFile, IsFoundBesideTheMainFile) {
+  const Loaded result =
+      loaded(with_upstreams("servers: [{name: a, address: 'unix:/run/a.sock', weight: 0.5}]\n"),
+             "etc/main.yaml");
+  EXPECT_THAT(result.files, ElementsAre("etc/main.yaml", "etc/sub/up.yaml"));
+  EXPECT_EQ(result.config.pools.at(0).servers_file, "etc/sub/up.yaml");
+  EXPECT_EQ(result.config.pools[0].servers.at(0).address.path, "/run/a.sock");
+}
+
+TEST(UpstreamFile, ItsProblemsCarryItsPathAndComeAfterThoseOfTheMainFile) {
+  Files files = with_upstreams("server: []\nservers:\n  - {name: a, address: h:1, weight: no}\n");
+  files["etc/main.yaml"] += "workers: 0\n";
+  EXPECT_THAT(problems(load_from(files, "etc/main.yaml")),
+              ElementsAre(StartsWith("etc/main.yaml:3:10: workers:"),
+                          StartsWith("etc/sub/up.yaml:1:1: server: unknown key"),
+                          StartsWith("etc/sub/up.yaml:3:37: servers[0].weight: \"no\" is not")));
+}
+
+TEST(UpstreamFile, OneThatCannotBeReadIsUnreadable) {
+  Files files = with_upstreams("");
+  files.erase("etc/sub/up.yaml");
+  const LoadResult result = load_from(files, "etc/main.yaml");
+  ASSERT_EQ(result.index(), 1U);
+  EXPECT_EQ(std::get<Failure>(result).code, FailureCode::unreadable);
+  EXPECT_THAT(problems(result),
+              ElementsAre("etc/main.yaml:2:38: pools.pages.servers_from.file: \"etc/sub/up.yaml\" "
+                          "cannot be read: no such file or directory"));
+}
+
+TEST(UpstreamFile, OfTwoPoolsIsReadOnceAndItsProblemsAreToldOnce) {
+  Files files = with_upstreams("servers: [{name: a, address: h:1}]\n");
   files["etc/main.yaml"] =
-      "listeners: [{name: web, address: '[::]:80', pool: pages}]\n"
-      "pools: {pages: {servers_from: {file: sub/upstreams.yaml}}}\n";
-  files["etc/sub/upstreams.yaml"] =
-      "servers: [{name: a, address: 'unix:/run/a.sock', weight: 0.5}]\n";
+      "listeners: [{name: web, address: 'h:80', pool: p}]\n"
+      "pools: {p: {servers_from: {file: sub/up.yaml}}, q: {servers_from: {file: sub/up.yaml}}}\n";
+  EXPECT_EQ(loaded(files, "etc/main.yaml").files.size(), 2U);
+  files["etc/sub/up.yaml"] = "servers: []\n";
+  EXPECT_EQ(problems(load_from(files, "etc/main.yaml")).size(), 1U);
+}
+
+TEST(UpstreamFile, TooManyPointsAreReportedWherePointsAreWritten) {
+  Files files = with_upstreams("servers: [{name: a, address: h:1, weight: 100}]\n");
+  files["etc/main.yaml"] =
+      "listeners: [{name: web, address: 'h:80', pool: p}]\n"
+      "pools: {p: {ring: {points: 50000}, servers_from: {file: sub/up.yaml}}}\n";
+  EXPECT_THAT(
+      problems(load_from(files, "etc/main.yaml")),
+      ElementsAre(AllOf(StartsWith("etc/main.yaml:2:28: pools.p.ring.points: 5000000 points"),
+                        HasSubstr("points: 40000 would fit"))));
+}
+
+TEST(LoadServers, ReadsABareList) {
+  const Pool pool;
+  const auto result =
+      load_servers("new.yaml", "servers: [{name: a, address: h:1}]", pool, test::environment({}));
+  ASSERT_EQ(result.index(), 0U);
+  EXPECT_EQ(std::get<0>(result).at(0).name, "a");
+  const auto bad = load_servers("new.yaml", "servers: [{name: a}]", pool, test::environment({}));
+  EXPECT_EQ(std::get<1>(bad).problems.at(0).headline(),
+            "new.yaml:1:12: servers[0]: the key \"address\" is missing");
+}
+
+TEST(IsFullConfiguration, TellsItFromABareList) {
+  EXPECT_TRUE(is_full_configuration(kSmall));
+  EXPECT_TRUE(is_full_configuration("{\"pools\": {}}"));
+  EXPECT_TRUE(is_full_configuration("workers: [\npools:\n"));  // broken, but meant as one
+  EXPECT_FALSE(is_full_configuration("servers: []"));
+  EXPECT_FALSE(is_full_configuration("servers: ["));
+  EXPECT_FALSE(is_full_configuration(""));
+  EXPECT_FALSE(is_full_configuration("pools"));
+}
+
+TEST(Digest, IsSha256OverTheMainAndTheUpstreamFiles) {
+  // cat etc/main.yaml etc/sub/up.yaml | sha256sum | cut -c1-12
+  const Files files = with_upstreams("servers: [{name: a, address: h:1}]\n");
   const Loaded result = loaded(files, "etc/main.yaml");
-  EXPECT_THAT(result.files, testing::ElementsAre("etc/main.yaml", "etc/sub/upstreams.yaml"));
-  ASSERT_EQ(result.config.pools[0].servers.size(), 1U);
-  EXPECT_EQ(result.config.pools[0].servers[0].address.path, "/run/a.sock");
-  EXPECT_EQ(result.config.pools[0].servers[0].weight, 0.5);
-  EXPECT_EQ(result.config.pools[0].servers_file, "etc/sub/upstreams.yaml");
+  EXPECT_EQ(result.digest, "b33aba0c2f82");
+}
+
+TEST(Environment, IsTakenInScalars) {
+  const std::string text =
+      std::string(kSmall) +
+      "workers: ${N}\n"
+      "admin: {token: \"${TOKEN:-}\", address: \"${HOST:-127.0.0.1}:${PORT}\"}\n";
+  const Config config = loaded(text, {{"N", "2"}, {"PORT", "1234"}}).config;
+  EXPECT_EQ(config.workers, 2U);
+  EXPECT_EQ(config.admin.token, "");
+  EXPECT_EQ(config.admin.address.text, "127.0.0.1:1234");
+}
+
+TEST(Environment, AnEmptyVariableTakesTheDefault) {
+  const std::string text = std::string(kSmall) + "workers: ${N:-3}\n";
+  EXPECT_EQ(loaded(text, {{"N", ""}}).config.workers, 3U);
+  EXPECT_EQ(loaded(text, {{"N", "5"}}).config.workers, 5U);
+}
+
+TEST(Environment, AMissingVariableIsAProblemAtItsPlace) {
+  EXPECT_THAT(
+      problems_of(std::string(kSmall) + "workers: ${N}\n"),
+      ElementsAre("7:10: workers: the environment variable N is not set; ${N:-default} gives "
+                  "a default"));
+}
+
+TEST(Environment, AValueAddsNoYaml) {
+  const std::string text = std::string(kSmall) + "admin: {token: \"${T}\"}\n";
+  EXPECT_EQ(loaded(text, {{"T", "a\", address: \"0.0.0.0:1"}}).config.admin.address.port, 9901);
+  EXPECT_THAT(problems_of(text, {{"T", "a\nworkers: 1"}}), ElementsAre(HasSubstr("line break")));
+  EXPECT_EQ(loaded(text, {{"T", "${X}"}}).config.admin.token, "${X}");  // taken once
+}
+
+TEST(Environment, CanBeEscaped) {
+  const std::string text = std::string(kSmall) + "admin: {token: '$${N} $5 $ ${A}${B}'}\n";
+  EXPECT_EQ(loaded(text, {{"A", "$"}, {"B", "{"}}).config.admin.token, "${N} $5 $ ${");
+}
+
+TEST(Environment, AMessageSaysWhereAValueIsFrom) {
+  EXPECT_THAT(problems_of(std::string(kSmall) + "workers: ${N}\n", {{"N", "many"}}),
+              ElementsAre(HasSubstr("\"many\" (from \"${N}\") is not a whole number")));
+}
+
+std::vector<std::string> warnings_of(const std::string& servers, const std::string& ring = "{}") {
+  std::vector<std::string> out;
+  const Loaded result = loaded(
+      "listeners: [{name: web, address: 'h:80', pool: p}]\n"
+      "pools:\n  p:\n    ring: " +
+      ring + "\n    servers: [" + servers + "]\n");
+  for (const Problem& warning : result.warnings) out.push_back(warning.headline());
+  return out;
+}
+
+TEST(Warnings, TellWhatIsHardlyMeant) {
+  EXPECT_THAT(
+      warnings_of("{name: '10.0.0.1:80', address: 'h:1'}"),
+      ElementsAre(StartsWith("main.yaml:5:22: pools.p.servers[0].name: \"10.0.0.1:80\" is an "
+                             "address, not a name")));
+  EXPECT_THAT(
+      warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:1'}"),
+      ElementsAre(HasSubstr("servers[1].address: \"h:1\" is also the address of the server")));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:2'}", "{points: 25}"),
+              ElementsAre(AllOf(HasSubstr("main.yaml:4:20: pools.p.ring.points: 25 points"),
+                                HasSubstr("stray by about 20 %"))));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:2', weight: 0.05}"),
+              ElementsAre(HasSubstr("servers[1].weight: 51 points for \"b\"")));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', weight: 3}, {name: b, address: 'h:2'}, "
+                          "{name: c, address: 'h:3'}"),
+              ElementsAre(HasSubstr("servers[0].weight: \"a\" owns 60 % of the keys")));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', state: down}"),
+              ElementsAre(HasSubstr("no server is active")));
+}
+
+TEST(Warnings, WeightsThatThePointsCannotExpress) {
+  const auto with_weight = [](const std::string& weight, const std::string& points) {
+    return warnings_of(
+        "{name: a, address: 'h:1', weight: 200}, {name: b, address: 'h:2', weight: " + weight + "}",
+        "{points: " + points + "}");
+  };
+  EXPECT_THAT(with_weight("150.4", "1"), IsEmpty());  // 0.3 % off
+  EXPECT_THAT(with_weight("0.04", "60"),
+              testing::Contains(HasSubstr("servers[1].weight: 0.04 at 60 points is 2.40 points, "
+                                          "rounded to 2: 17 % off")));
+}
+
+TEST(Warnings, ListenersOnOneAddress) {
+  const Loaded result = loaded(
+      "listeners:\n"
+      "  - {name: all, address: '0.0.0.0:80', pool: p}\n"
+      "  - {name: one, address: '127.0.0.1:80', pool: p}\n"
+      "pools: {p: {servers: [{name: a, address: 'h:1'}]}}\n");
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_THAT(result.warnings[0].headline(),
+              StartsWith("main.yaml:3:26: listeners[1].address: \"127.0.0.1:80\" shares its port"));
+}
+
+TEST(ProblemText, MarksThePlace) {
+  const LoadResult result = test::load_text("listeners: []\n\tx");
+  EXPECT_THAT(std::get<Failure>(result).problems.at(0).text(), HasSubstr("\n  "));
+  const LoadResult wide =
+      test::load_text(std::string(kSmall) + "zone: '" + std::string(300, 'x') +
+                      "'\nadmin: {token: '" + std::string(300, 'x') + "', port: 1}\n");
+  const auto& problems = std::get<Failure>(wide).problems;
+  ASSERT_EQ(problems.size(), 2U);
+  for (const Problem& problem : problems) EXPECT_LT(problem.source.size(), 250U);
+  EXPECT_EQ(problems[1].source.substr(problems[1].source.find("port")).substr(0, 7), "port: 1");
+}
+
+TEST(QuickConfig, StandsForAFile) {
+  const std::string text = quick_config("127.0.0.1:0", {"10.0.0.1:80", "[::1]:80"});
+  const Config config = loaded(text).config;
+  EXPECT_EQ(config.listeners.at(0).address.text, "127.0.0.1:0");
+  ASSERT_EQ(config.pools.at(0).servers.size(), 2U);
+  EXPECT_EQ(config.pools[0].servers[1].name, "server-2");
+  EXPECT_EQ(config.pools[0].servers[1].address.text, "[::1]:80");
+  EXPECT_THAT(problems_of(quick_config("h:1", {"x', y: '${Z}"})),
+              ElementsAre(HasSubstr("x', y: '")));
+  EXPECT_THAT(problems_of(quick_config("h:1", {})), ElementsAre(HasSubstr("pools.pages.servers")));
+}
+
+class RealFiles : public testing::Test {
+ protected:
+  RealFiles() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "clockwise-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~RealFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+};
+
+TEST_F(RealFiles, AreReadWhole) {
+  const std::string path = folder_ + "/a";
+  const std::string text(200'000, 'x');
+  std::ofstream(path) << text;
+  EXPECT_EQ(std::get<0>(real_files()(path)), text);
+}
+
+TEST_F(RealFiles, GiveReasons) {
+  const FileReader read = real_files();
+  EXPECT_EQ(std::get<1>(read(folder_ + "/none")), "no such file or directory");
+  EXPECT_EQ(std::get<1>(read(folder_)), "is a directory");
+  EXPECT_EQ(std::get<1>(read("/dev/null")), "is not a regular file");
+  const std::string large = folder_ + "/large";
+  std::ofstream(large) << "x";
+  std::filesystem::resize_file(large, (std::uintmax_t{64} << 20) + 1);
+  EXPECT_EQ(std::get<1>(read(large)), "larger than 64 MiB");
+  const LoadResult result = load(folder_, read, real_environment());
+  EXPECT_EQ(std::get<Failure>(result).code, FailureCode::unreadable);
 }
 
 }  // namespace
