@@ -10,7 +10,7 @@ namespace clockwise::config {
 namespace {
 
 constexpr std::uint32_t kQuoted = 100;  // characters of a line, so that a message stays readable
-constexpr std::size_t kStride = 1024;
+constexpr std::size_t kStride = 256;
 
 struct Fault {
   std::size_t offset;
@@ -115,9 +115,9 @@ Place Source::place_of(std::size_t offset) const noexcept {
           static_cast<std::uint32_t>(column)};
 }
 
-Place Source::place_of_byte(std::size_t line, std::size_t column) const noexcept {
-  if (line >= line_starts_.size()) return end();
-  return place_of(std::min(line_starts_[line] + column, text_.size()));
+std::size_t Source::offset_of_byte(std::size_t line, std::size_t column) const noexcept {
+  if (line >= line_starts_.size()) return text_.size();
+  return std::min(line_starts_[line] + column, text_.size());
 }
 
 // The part of the line around the place, and the mark below it.

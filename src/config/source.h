@@ -38,8 +38,8 @@ class Source {
   [[nodiscard]] std::string_view from(Place place) const noexcept;
   // The place of an offset into text().
   [[nodiscard]] Place place_of(std::size_t offset) const noexcept;
-  // The place of a byte in a line, both counted from 0, as the YAML library does.
-  [[nodiscard]] Place place_of_byte(std::size_t line, std::size_t column) const noexcept;
+  // The offset of a byte in a line, both counted from 0, as the YAML library does.
+  [[nodiscard]] std::size_t offset_of_byte(std::size_t line, std::size_t column) const noexcept;
   // The last place of the text.
   [[nodiscard]] Place end() const noexcept { return place_of(text_.size()); }
 
@@ -57,7 +57,7 @@ class Source {
   std::string name_;
   std::string text_;
   std::vector<std::size_t> line_starts_;
-  // Characters before each kStride bytes: a list on one long line must not cost quadratic time.
+  // Characters before every kStride bytes: a list on one long line must not cost quadratic time.
   std::vector<std::size_t> characters_;
 };
 

@@ -4,9 +4,12 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <array>
 #include <exception>
 #include <sstream>
 #include <unordered_map>
+
+#include "config/yaml_text.h"
 
 namespace clockwise::config {
 namespace {
@@ -18,27 +21,11 @@ struct Stop : std::exception {
   std::string message;
 };
 
-// True when the quoted text that starts here has its closing quote: yaml-cpp takes the end of the
-// file for one.
-bool is_closed(std::string_view quoted) {
-  const char quote = quoted.front();
-  for (std::size_t at = 1; at < quoted.size(); ++at) {
-    if (quote == '"' && quoted[at] == '\\') {
-      ++at;
-    } else if (quoted[at] == quote) {
-      const bool escaped = quote == '\'' && quoted.substr(at + 1, 1) == "'";
-      if (!escaped) return true;
-      ++at;
-    }
-  }
-  return false;
-}
-
-// The library takes the next token as the place of a value that is not there.
-bool is_null_word(std::string_view text) {
-  return text.starts_with('~') || text.starts_with("null") || text.starts_with("Null") ||
-         text.starts_with("NULL");
-}
+// A place as the walk through the text needs it, and as messages do.
+struct Spot {
+  std::size_t offset = 0;
+  Place place;
+};
 
 constexpr std::string_view kNeverClosed = "is never closed; is the file cut off?";
 
@@ -47,61 +34,19 @@ class Builder final : public YAML::EventHandler {
  public:
   Builder(const Source& source, Report& report) : source_(source), report_(report) {}
 
-  Document take() { return std::move(document_); }
-  [[nodiscard]] bool has_document() const noexcept { return document_.root != nullptr; }
+  [[nodiscard]] Document take() { return std::move(document_); }
   [[nodiscard]] bool is_empty() const noexcept {
-    return !has_document() || document_.root->kind == Kind::null;
+    return document_.root == nullptr || document_.root->kind == Kind::null;
   }
-
   // What the library said, in words that lead to the place to mend.
   [[nodiscard]] Stop explain(const YAML::Exception& error) const;
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (!has_document()) return;
-    const Place place = place_of(mark);
-    const bool marked = source_.from({place.line, 1}).starts_with("---") ||
-                        source_.from({place.line - 1, 1}).starts_with("...");
-    throw Stop(place, marked ? "a second document starts here; a configuration is one document"
-                             : "does not belong to what stands above; check the indentation");
-  }
+  void OnDocumentStart(const YAML::Mark& mark) override;
   void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const Place place = skip_properties(place_of(mark));
-    const bool written = is_null_word(source_.from(place)) && place.line == last_.line;
-    Node& node = add(Kind::null, written ? place : dash_before(place), anchor);
-    node.written = written;
-    attach(node);
-  }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const Place place = place_of(mark);
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Stop(place, "this alias stands inside what it names");
-    if (expects_key()) throw Stop(place, "a key must be plain text, not an alias");
-    // Shared, not copied; but whoever walks the tree passes it once more.
-    count(sizes_.at(found->second), place);
-    attach(*found->second);
-  }
-
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    const Place place = skip_properties(place_of(mark));
-    check_tag(tag, place);
-    const char first = source_.from(place).empty() ? ' ' : source_.from(place).front();
-    if ((first == '"' || first == '\'') && !is_closed(source_.from(place)))
-      throw Stop(place, fmt::format("the text that starts with {} {}", first, kNeverClosed));
-    if (expects_key()) {
-      open_.back().key = Entry{value, place, nullptr};
-      last_ = place;
-      return;
-    }
-    Node& node = add(Kind::scalar, place, anchor);
-    node.text = value;
-    node.quoted = first == '"' || first == '\'' || first == '|' || first == '>';
-    attach(node);
-  }
-
+                const std::string& value) override;
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value style) override {
     begin(Kind::sequence, mark, tag, anchor, style);
@@ -113,12 +58,6 @@ class Builder final : public YAML::EventHandler {
   }
   void OnMapEnd() override { end(); }
 
-  [[nodiscard]] Place place_of(const YAML::Mark& mark) const {
-    if (mark.line < 0 || mark.column < 0) return source_.end();
-    return source_.place_of_byte(static_cast<std::size_t>(mark.line),
-                                 static_cast<std::size_t>(mark.column));
-  }
-
  private:
   struct Open {
     Node* node;
@@ -128,150 +67,222 @@ class Builder final : public YAML::EventHandler {
     std::optional<Entry> key;  // of a map: read, its value not yet
   };
 
-  [[nodiscard]] bool expects_key() const noexcept {
-    return !open_.empty() && open_.back().node->kind == Kind::map && !open_.back().key;
-  }
+  [[nodiscard]] Spot spot(std::size_t offset) const { return {offset, source_.place_of(offset)}; }
+  [[nodiscard]] Spot spot(const YAML::Mark& mark) const;
+  [[nodiscard]] Spot value_spot(const YAML::Mark& mark) const;
+  [[nodiscard]] bool expects_key() const noexcept;
+  [[nodiscard]] bool in_flow() const noexcept { return !open_.empty() && open_.back().flow; }
 
-  // A list cut before its `]` reads as one whose last item is a key.
-  [[nodiscard]] Stop odd_key(Place place) const {
-    const bool cut =
-        open_.size() > 1 && open_[open_.size() - 2].flow && open_.back().node->place == place;
-    if (!cut) return {place, "a key must be plain text"};
-    return {open_[open_.size() - 2].node->place, fmt::format("the [ {}", kNeverClosed)};
-  }
-
-  void count(std::size_t nodes, Place place) {
-    total_ += nodes;
-    if (total_ > kMaxNodes)
-      throw Stop(place, fmt::format("more than {} values, aliases counted", kMaxNodes));
-  }
-
-  Node& add(Kind kind, Place place, YAML::anchor_t anchor) {
-    if (expects_key()) throw odd_key(place);
-    count(1, place);
-    Node& node = document_.nodes.emplace_back();
-    node.kind = kind;
-    node.place = place;
-    last_ = place;
-    if (anchor != 0 && kind != Kind::map && kind != Kind::sequence) name(anchor, node, 1);
-    return node;
-  }
-
-  void name(YAML::anchor_t anchor, const Node& node, std::size_t size) {
-    anchors_[anchor] = &node;
-    sizes_[&node] = size;
-  }
-
-  void attach(const Node& node) {
-    if (open_.empty()) {
-      document_.root = &node;
-      return;
-    }
-    Open& parent = open_.back();
-    if (parent.node->kind == Kind::sequence) {
-      parent.node->items.push_back(&node);
-      return;
-    }
-    parent.key->value = &node;
-    parent.node->entries.push_back(std::move(*parent.key));
-    parent.key.reset();
-  }
-
+  Node& add(Kind kind, const Spot& at);
+  void attach(const Node& node);
   void begin(Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-             YAML::EmitterStyle::value style) {
-    const Place place = skip_properties(place_of(mark));
-    check_tag(tag, place);
-    if (open_.size() >= kMaxDepth)
-      throw Stop(place, fmt::format("nested deeper than {} levels", kMaxDepth));
-    const std::size_t before = total_;
-    Node& node = add(kind, place, anchor);
-    open_.push_back({&node, anchor, style == YAML::EmitterStyle::Flow, before, std::nullopt});
-  }
+             YAML::EmitterStyle::value style);
+  void end();
+  void count(std::size_t nodes, Place place);
+  void remember(YAML::anchor_t anchor, const Node& node, std::size_t size);
+  void refuse_tag(const std::string& tag, Place place);
+  [[nodiscard]] Stop odd_key(Place place) const;
+  [[nodiscard]] Stop open_bracket(Place place) const;
 
-  void end() {
-    const Open closed = std::move(open_.back());
-    open_.pop_back();
-    if (closed.anchor != 0) name(closed.anchor, *closed.node, total_ - closed.nodes_before);
-    attach(*closed.node);
-  }
-
-  void check_tag(const std::string& tag, Place place) {
-    if (tag.empty() || tag == "?" || tag == "!") return;
-    report_.error(source_.problem(
-        place, fmt::format("the tag {} is not supported: write the plain value", tag)));
-  }
-
-  // Where an item of a list stands whose value is not there.
-  [[nodiscard]] Place dash_before(Place place) const {
-    const std::size_t first = source_.text().size() - source_.from(last_).size();
-    const std::size_t end = source_.text().size() - source_.from(place).size();
-    std::string_view between(source_.text());
-    between = between.substr(first, end > first ? end - first : 0);
-    while (!between.empty()) {
-      const std::size_t line = between.rfind('\n') + 1;  // 0 without a line break
-      const std::size_t word = between.find_first_not_of(" \t", line);
-      if (word != std::string_view::npos && between[word] == '-')
-        return source_.place_of(first + word);
-      between = between.substr(0, line == 0 ? 0 : line - 1);
-    }
-    return place;
-  }
-
-  // Anchors and tags stand before the value; messages point at the value.
-  [[nodiscard]] Place skip_properties(Place place) const {
-    std::string_view rest = source_.from(place);
-    if (!rest.starts_with('&') && !rest.starts_with('!')) return place;
-    while (rest.starts_with('&') || rest.starts_with('!')) {
-      const std::size_t word = std::min(rest.find_first_of(" \t\r\n,]}"), rest.size());
-      rest.remove_prefix(word);
-      rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
-    }
-    return source_.place_of(source_.text().size() - rest.size());
-  }
+  struct Anchored {
+    const Node* node;
+    std::size_t size;  // in nodes, aliases expanded
+  };
 
   const Source& source_;
   Report& report_;
   Document document_;
   std::vector<Open> open_;
-  std::unordered_map<YAML::anchor_t, const Node*> anchors_;
-  std::unordered_map<const Node*, std::size_t> sizes_;  // of anchored nodes, aliases expanded
+  std::unordered_map<YAML::anchor_t, Anchored> anchors_;
   std::size_t total_ = 0;
-  Place last_;  // of the newest key or value
+  Spot last_;  // of the newest key or value
 };
 
+// Events.
+
+void Builder::OnDocumentStart(const YAML::Mark& mark) {
+  if (document_.root == nullptr) return;
+  const Place place = spot(mark).place;
+  const bool marked = source_.from({place.line, 1}).starts_with("---") ||
+                      source_.from({place.line - 1, 1}).starts_with("...");
+  throw Stop(place, marked ? "a second document starts here; a configuration is one document"
+                           : "does not belong to what stands above; check the indentation");
+}
+
+void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  Spot at = value_spot(mark);
+  const bool written =
+      yaml_text::is_null_word(source_.text(), at.offset) && at.place.line == last_.place.line;
+  if (!written) at = spot(yaml_text::dash_between(source_.text(), last_.offset, at.offset));
+  Node& node = add(Kind::null, at);
+  node.written = written;
+  remember(anchor, node, 1);
+  attach(node);
+}
+
+void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  const Spot at = spot(mark);
+  const auto found = anchors_.find(anchor);
+  if (found == anchors_.end()) throw Stop(at.place, "this alias stands inside what it names");
+  if (expects_key()) throw Stop(at.place, "a key must be plain text, not an alias");
+  // Shared, not copied; but whoever walks the tree passes it once more.
+  count(found->second.size, at.place);
+  last_ = at;
+  attach(*found->second.node);
+}
+
+void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       const std::string& value) {
+  const Spot at = value_spot(mark);
+  refuse_tag(tag, at.place);
+  const char first = at.offset < source_.text().size() ? source_.text()[at.offset] : ' ';
+  const bool in_quotes = first == '"' || first == '\'';
+  // The library takes the end of the file for the closing quote.
+  if (in_quotes && yaml_text::behind_quoted(source_.text(), at.offset) == yaml_text::kNone)
+    throw Stop(at.place, fmt::format("the text in quotes {}", kNeverClosed));
+  if (expects_key()) {
+    open_.back().key = Entry{value, at.place, nullptr};
+    last_ = at;
+    return;
+  }
+  Node& node = add(Kind::scalar, at);
+  node.text = value;
+  node.quoted = in_quotes || first == '|' || first == '>';
+  remember(anchor, node, 1);
+  attach(node);
+}
+
+void Builder::begin(Kind kind, const YAML::Mark& mark, const std::string& tag,
+                    YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
+  const Spot at = value_spot(mark);
+  refuse_tag(tag, at.place);
+  if (open_.size() >= kMaxDepth)
+    throw Stop(at.place, fmt::format("nested deeper than {} levels", kMaxDepth));
+  const std::size_t before = total_;
+  Node& node = add(kind, at);
+  open_.push_back({&node, anchor, style == YAML::EmitterStyle::Flow, before, std::nullopt});
+}
+
+void Builder::end() {
+  const Open closed = std::move(open_.back());
+  open_.pop_back();
+  remember(closed.anchor, *closed.node, total_ - closed.nodes_before);
+  attach(*closed.node);
+}
+
+// The tree.
+
+Node& Builder::add(Kind kind, const Spot& at) {
+  if (expects_key()) throw odd_key(at.place);
+  count(1, at.place);
+  Node& node = document_.nodes.emplace_back();
+  node.kind = kind;
+  node.place = at.place;
+  last_ = at;
+  return node;
+}
+
+void Builder::attach(const Node& node) {
+  if (open_.empty()) {
+    document_.root = &node;
+    return;
+  }
+  Open& parent = open_.back();
+  if (parent.node->kind == Kind::sequence) {
+    parent.node->items.push_back(&node);
+    return;
+  }
+  parent.key->value = &node;
+  parent.node->entries.push_back(std::move(*parent.key));
+  parent.key.reset();
+}
+
+bool Builder::expects_key() const noexcept {
+  return !open_.empty() && open_.back().node->kind == Kind::map && !open_.back().key;
+}
+
+void Builder::count(std::size_t nodes, Place place) {
+  total_ += nodes;
+  if (total_ > kMaxNodes)
+    throw Stop(place, fmt::format("more than {} values, aliases counted", kMaxNodes));
+}
+
+void Builder::remember(YAML::anchor_t anchor, const Node& node, std::size_t size) {
+  if (anchor != 0) anchors_[anchor] = {&node, size};
+}
+
+void Builder::refuse_tag(const std::string& tag, Place place) {
+  if (tag.empty() || tag == "?" || tag == "!") return;
+  report_.error(source_.problem(
+      place, fmt::format("the tag {} is not supported: write the plain value", tag)));
+}
+
+// Places. The library counts columns in bytes.
+
+Spot Builder::spot(const YAML::Mark& mark) const {
+  if (mark.line < 0 || mark.column < 0) return spot(source_.text().size());
+  return spot(source_.offset_of_byte(static_cast<std::size_t>(mark.line),
+                                     static_cast<std::size_t>(mark.column)));
+}
+
+Spot Builder::value_spot(const YAML::Mark& mark) const {
+  const Spot at = spot(mark);
+  const std::size_t value = yaml_text::skip_properties(source_.text(), at.offset);
+  return value == at.offset ? at : spot(value);
+}
+
+// Syntax errors.
+
+// A list cut before its `]` reads as one whose last item is a key.
+Stop Builder::odd_key(Place place) const {
+  const bool cut =
+      open_.size() > 1 && open_[open_.size() - 2].flow && open_.back().node->place == place;
+  if (!cut) return {place, "a key must be plain text"};
+  return {open_[open_.size() - 2].node->place, fmt::format("the [ {}", kNeverClosed)};
+}
+
+Stop Builder::open_bracket(Place place) const {
+  const Node& opened = *open_.back().node;
+  const char bracket = opened.kind == Kind::map ? '{' : '[';
+  if (place <= opened.place || place >= source_.end())
+    return {opened.place, fmt::format("the {} {}", bracket, kNeverClosed)};
+  return {place,
+          fmt::format("the {} of line {} is not closed before this", bracket, opened.place.line)};
+}
+
+struct Explanation {
+  std::string_view said;
+  std::string_view meant;
+};
+
+const std::array<Explanation, 5> kExplanations{{
+    {YAML::ErrorMsg::UNKNOWN_ANCHOR, "this alias names no anchor above it"},
+    {YAML::ErrorMsg::END_OF_MAP,
+     "not valid YAML here; check the indentation, quotes and colons above"},
+    {YAML::ErrorMsg::END_OF_SEQ,
+     "not valid YAML here; check the indentation, quotes and dashes above"},
+    {YAML::ErrorMsg::MAP_VALUE,
+     "a colon is not possible here; quote the text, or check the line above"},
+    {YAML::ErrorMsg::BAD_FILE, "not valid YAML: nested too deeply"},
+}};
+
 Stop Builder::explain(const YAML::Exception& error) const {
-  namespace Said = YAML::ErrorMsg;
-  Place place = place_of(error.mark);
-  if (error.msg == Said::EOF_IN_SCALAR) {
-    // The library points at the end; the quote that opened the text is the one after the last
-    // event.
-    const std::string_view rest = source_.from(last_.line == 0 ? Place{1, 1} : last_);
-    const std::size_t quote = rest.find_first_of("\"'");
-    if (quote != std::string_view::npos)
-      place = source_.place_of(source_.text().size() - rest.size() + quote);
-    return {place, fmt::format("the text in quotes {}", kNeverClosed)};
+  const Spot at = spot(error.mark);
+  if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) {
+    // The library points at the end of the file: find the quote that was opened.
+    const std::size_t quote = yaml_text::next_quote(source_.text(), last_.offset);
+    return {quote == yaml_text::kNone ? at.place : source_.place_of(quote),
+            fmt::format("the text in quotes {}", kNeverClosed)};
   }
-  if (!open_.empty() && open_.back().flow &&
-      (error.msg == Said::END_OF_MAP_FLOW || error.msg == Said::END_OF_SEQ_FLOW)) {
-    const Node& opened = *open_.back().node;
-    const char bracket = opened.kind == Kind::map ? '{' : '[';
-    if (place <= opened.place || place >= source_.end())
-      return {opened.place, fmt::format("the {} {}", bracket, kNeverClosed)};
-    return {place,
-            fmt::format("the {} of line {} is not closed before this", bracket, opened.place.line)};
-  }
-  const std::string_view line = source_.from({place.line, 1});
-  const std::size_t indentation = line.find_first_not_of(" ");
-  if (indentation != std::string_view::npos && line[indentation] == '\t')
-    return {{place.line, static_cast<std::uint32_t>(indentation + 1)},
-            "a tab in the indentation: use spaces"};
-  if (error.msg == Said::UNKNOWN_ANCHOR) return {place, "this alias names no anchor above it"};
-  if (error.msg == Said::END_OF_MAP || error.msg == Said::END_OF_SEQ)
-    return {place, "not valid YAML here; check the indentation, quotes and colons above"};
-  if (error.msg == Said::MAP_VALUE)
-    return {place, "a colon is not possible here; quote the text, or check the line above"};
-  if (error.msg == Said::BAD_FILE) return {place, "not valid YAML: nested too deeply"};
-  return {place, "not valid YAML: " + error.msg};
+  const bool flow_ends =
+      error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW || error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW;
+  if (in_flow() && flow_ends) return open_bracket(at.place);
+  const std::size_t tab = yaml_text::tab_in_indentation(source_.text(), at.offset);
+  if (!in_flow() && tab != yaml_text::kNone)
+    return {source_.place_of(tab), "a tab in the indentation: use spaces"};
+  for (const Explanation& one : kExplanations)
+    if (one.said == error.msg) return {at.place, std::string(one.meant)};
+  return {at.place, "not valid YAML: " + error.msg};
 }
 
 void parse_into(Builder& builder, const Source& source) {
