@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     return name.size() % 2 == 0 ? std::optional<std::string>("1") : std::nullopt;
   };
   std::visit([](const auto& result) { check(result); }, load("fuzz.yaml", read, environment));
-  const auto servers = load_servers("fuzz.yaml", text, Pool{}, environment);
+  const auto servers = load_servers("fuzz.yaml", text, Pool(), environment);
   if (const auto* failure = std::get_if<Failure>(&servers)) check(*failure);
   (void)is_full_configuration(text);
   return 0;
