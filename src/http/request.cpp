@@ -299,7 +299,8 @@ Progress scan_request(std::string_view input, const HeadLimits& limits, RequestH
                       std::size_t& scanned) {
   const std::string_view octets = input.substr(0, limits.size);
   if (octets.empty() || octets == "\r") return Progress::incomplete;  // maybe half a blank line
-  if (scanned == 0 || worth_scanning(octets, scanned)) {
+  // At the limit once more from the start: the refusal should know the method.
+  if (scanned == 0 || octets.size() == limits.size || worth_scanning(octets, scanned)) {
     const Progress progress = scan_whole(octets, limits, head);
     if (progress != Progress::incomplete) {
       scanned = 0;

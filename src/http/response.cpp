@@ -145,7 +145,8 @@ Progress scan_response(std::string_view input, const HeadLimits& limits, Method 
   const std::string_view octets = input.substr(0, limits.size);
   if (octets.empty()) return Progress::incomplete;
   // Nothing but HTTP begins so; told apart before a line end that may never come.
-  if (scanned < kVersionPrefix.size() || worth_scanning(octets, scanned)) {
+  if (scanned < kVersionPrefix.size() || octets.size() == limits.size ||
+      worth_scanning(octets, scanned)) {
     const Progress progress = scan_whole(octets, limits, request_method, head);
     if (progress != Progress::incomplete) {
       scanned = 0;

@@ -457,6 +457,25 @@ TEST(ScanRequest, HoldsToItsLimits) {
             431);
 }
 
+// What the head held before, for another connection, must not show in the answer.
+TEST(ScanRequest, KnowsWhatItRefusesForItsSize) {
+  const HeadLimits limits{.size = 64, .fields = 5};
+  for (const std::string& input :
+       {"HEAD /" + std::string(100, 'a'), "HEAD / HTTP/1.0\r\nA: " + std::string(100, 'a')}) {
+    RequestHead head;
+    std::size_t scanned = 0;
+    Progress progress = Progress::incomplete;
+    for (std::size_t size = 1; progress == Progress::incomplete && size < input.size(); ++size) {
+      head.method_id = Method::post;
+      head.accepts_json = true;
+      progress = scan_request(std::string_view(input).substr(0, size), limits, head, scanned);
+    }
+    EXPECT_EQ(progress, Progress::refused);
+    EXPECT_EQ(head.method_id, Method::head) << input;
+    EXPECT_FALSE(head.accepts_json) << input;
+  }
+}
+
 TEST(ScanRequest, WaitsForMore) {
   const std::string input = with_line("X-A: b");
   for (std::size_t size = 0; size < input.size(); ++size) {
