@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/configuration.h"
 #include "cli/streams.h"
+#include "upstream/json.h"
 #include "upstream/plan.h"
 
 namespace clockwise::cli {
@@ -52,7 +53,7 @@ class Answers {
   Result<void> finish() {
     if (options_.json) {
       const boost::json::object document{{"pool", pool_.name}, {"keys", std::move(keys_)}};
-      output_.append(boost::json::serialize(document));
+      output_.append(upstream::to_text(document));
       output_.append("\n");
     }
     return output_.flush();

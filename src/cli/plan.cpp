@@ -19,6 +19,7 @@
 #include "cli/plan_text.h"
 #include "cli/progress.h"
 #include "cli/streams.h"
+#include "upstream/json.h"
 #include "upstream/key_count.h"
 
 namespace clockwise::cli {
@@ -143,7 +144,7 @@ class Planner {
     if (options_.json) {
       boost::json::array reports;
       for (const Comparison& pool : pools_) reports.push_back(upstream::to_json(pool.report));
-      output.append(boost::json::serialize(boost::json::object{{"pools", std::move(reports)}}));
+      output.append(upstream::to_text(boost::json::object{{"pools", std::move(reports)}}));
       output.append("\n");
       return output.flush();
     }

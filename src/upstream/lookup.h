@@ -25,8 +25,9 @@ struct KeyPlace {
                               std::uint32_t replicas = 1);
 
 // {"key", "hash": "decimal", "server", "address", "replicas": [names], "previous"}. `replicas` are
-// all owners, the home first. Bytes of the key that are not UTF-8 show as U+FFFD, for JSON has no
-// other. `previous`: the owner before a change that is still handed off, if that is known.
+// all owners, the home first. The key stays byte for byte: write the object with upstream::to_text,
+// which takes care of octets that are not UTF-8. `previous`: the owner before a change that is
+// still handed off, if that is known.
 [[nodiscard]] boost::json::object to_json(const config::Pool& pool, std::string_view key,
                                           const KeyPlace& place,
                                           const std::optional<std::string>& previous = {});
