@@ -20,37 +20,36 @@ class Deadlines {
   static constexpr Milliseconds kTick = 50;
   static constexpr Milliseconds kNever = ~Milliseconds{0};
 
+  struct Links {
+    Links* next = nullptr;
+    Links* prev = nullptr;
+  };
+
   // One per connection, embedded; unlinked by its destructor.
-  class Node {
+  class Node : Links {
    public:
     Node() = default;
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
+    virtual ~Node() { unlink(); }
     virtual void on_deadline() = 0;
-    [[nodiscard]] Milliseconds deadline() const noexcept { return deadline_; }
-
-   protected:
-    ~Node() { unlink(); }
 
    private:
     friend class Deadlines;
     void unlink() noexcept {
-      if (next_ == nullptr) return;
-      prev_->next_ = next_;
-      next_->prev_ = prev_;
-      next_ = prev_ = nullptr;
+      if (next == nullptr) return;
+      prev->next = next;
+      next->prev = prev;
+      next = prev = nullptr;
     }
-    [[nodiscard]] bool linked() const noexcept { return next_ != nullptr; }
+    [[nodiscard]] bool linked() const noexcept { return next != nullptr; }
 
-    // A slot's list head is a bare pair of links; nodes are linked in a ring through it.
-    Node* next_ = nullptr;
-    Node* prev_ = nullptr;
     Milliseconds deadline_ = kNever;
     Milliseconds slot_time_ = 0;  // when the slot it stands in is looked at
   };
 
   Deadlines() {
-    for (Head& head : slots_) head.next_ = head.prev_ = &head;
+    for (Links& slot : slots_) slot.next = slot.prev = &slot;
   }
 
   void set(Node& node, Milliseconds deadline) noexcept {
@@ -76,12 +75,6 @@ class Deadlines {
   static constexpr std::size_t kSlots =
       1024;  // 51 s; later deadlines are looked at again on the way
 
-  struct Head final : Node {
-    void on_deadline() override {}
-    using Node::next_;
-    using Node::prev_;
-  };
-
   void link(Node& node) noexcept {
     node.unlink();
     const Milliseconds farthest = turned_ + (kSlots - 1) * kTick;
@@ -89,24 +82,22 @@ class Deadlines {
     at = (at + kTick - 1) / kTick * kTick;
     if (at <= turned_) at = turned_ + kTick;
     node.slot_time_ = at;
-    Node& head = slots_[(at / kTick) % kSlots];
-    node.prev_ = head.prev_;
-    node.next_ = &head;
-    head.prev_->next_ = &node;
-    head.prev_ = &node;
+    Links& slot = slots_[(at / kTick) % kSlots];
+    node.prev = slot.prev;
+    node.next = &slot;
+    slot.prev->next = &node;
+    slot.prev = &node;
   }
 
-  void turn_slot(Head& slot) {
+  void turn_slot(Links& slot) {
     // Taken off as a whole first: a node that is set again while we fire lands in a later slot.
-    Head due;
-    if (slot.next_ == &slot) return;
-    due.next_ = slot.next_;
-    due.prev_ = slot.prev_;
-    due.next_->prev_ = &due;
-    due.prev_->next_ = &due;
-    slot.next_ = slot.prev_ = &slot;
-    while (due.next_ != &due) {
-      Node& node = *due.next_;
+    if (slot.next == &slot) return;
+    Links due = slot;
+    due.next->prev = &due;
+    due.prev->next = &due;
+    slot.next = slot.prev = &slot;
+    while (due.next != &due) {
+      Node& node = static_cast<Node&>(*due.next);
       node.unlink();
       if (node.deadline_ <= turned_) {
         node.deadline_ = kNever;
@@ -115,10 +106,9 @@ class Deadlines {
         link(node);
       }
     }
-    due.next_ = due.prev_ = nullptr;
   }
 
-  std::array<Head, kSlots> slots_;
+  std::array<Links, kSlots> slots_;
   Milliseconds turned_ = 0;
 };
 

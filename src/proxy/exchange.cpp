@@ -17,6 +17,9 @@ namespace {
 // A client that waits longer than this is looked at: one that left ends the work for it.
 constexpr io::Milliseconds kWatchClientAfter = 100;
 
+// A request that came through a proxy of our name more often goes in a circle.
+constexpr std::size_t kMostPasses = 10;
+
 // How soon a client may try again after a 503.
 constexpr std::uint32_t kRetryAfterSeconds = 1;
 
@@ -71,6 +74,9 @@ void Exchange::start(Session& session) {
     return reply(413, {}, "the request body is larger than the limit");
   }
   if (method_ == http::Method::options && head.max_forwards == 0) return reply(200, {}, {});
+  if (http::times_passed(session.client().in().view(), head) > kMostPasses) {
+    return reply(508, "proxy_loop_detected", "the request came through this proxy before");
+  }
 
   view_ = session.listener().pool();
   ++view_->users;

@@ -35,7 +35,7 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
   };
 
   ServerConnection(io::Loop& loop, ServerConnections& home);
-  ~ServerConnection() = default;
+  ~ServerConnection() override = default;
 
   [[nodiscard]] io::Stream& stream() noexcept { return *stream_; }
   [[nodiscard]] ServerConnections& home() noexcept { return home_; }
