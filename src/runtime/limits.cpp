@@ -29,10 +29,11 @@ Result<std::uint32_t> automatic_connections(std::uint64_t descriptors, std::uint
   const std::uint64_t reserve = kReserve + kReservePerWorker * workers + sockets;
   const std::uint64_t needed = reserve + 2 * kFewest * sockets;
   if (descriptors < needed)
-    return fail(fmt::format(
-        "the limit of open files is {}: {} workers and {} listeners need at least {} (raise it with "
-        "`ulimit -n` or LimitNOFILE=, or run fewer workers)",
-        descriptors, workers, listeners, needed));
+    return fail(
+        fmt::format("the limit of open files is {}: {} workers and {} listeners need at least {} "
+                    "(raise it with "
+                    "`ulimit -n` or LimitNOFILE=, or run fewer workers)",
+                    descriptors, workers, listeners, needed));
   return static_cast<std::uint32_t>(std::min((descriptors - reserve) / 2 / sockets, kMost));
 }
 

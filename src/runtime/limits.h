@@ -11,8 +11,8 @@ namespace clockwise::runtime {
 std::uint64_t raise_descriptor_limit();
 
 // What `limits.max_connections: auto` means for each listener on each worker. A client may need a
-// second descriptor towards its server, and some are kept for listening, admin and files. Fails when
-// that leaves hardly any; the message says how many descriptors are needed.
+// second descriptor towards its server, and some are kept for listening, admin and files. Fails
+// when that leaves hardly any; the message says how many descriptors are needed.
 [[nodiscard]] Result<std::uint32_t> automatic_connections(std::uint64_t descriptors,
                                                           std::uint32_t workers,
                                                           std::size_t listeners);

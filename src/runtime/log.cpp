@@ -21,10 +21,14 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum to_spdlog(Level level) {
   switch (level) {
-    case Level::error: return spdlog::level::err;
-    case Level::warn: return spdlog::level::warn;
-    case Level::info: return spdlog::level::info;
-    case Level::debug: break;
+    case Level::error:
+      return spdlog::level::err;
+    case Level::warn:
+      return spdlog::level::warn;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::debug:
+      break;
   }
   return spdlog::level::debug;
 }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
@@ -15,10 +16,14 @@ using boost::asio::ip::tcp;
 
 std::string cause_of(int error) {
   switch (error) {
-    case EADDRINUSE: return "the port is in use by another process";
-    case EACCES: return "no permission (ports below 1024 need root or CAP_NET_BIND_SERVICE)";
-    case EADDRNOTAVAIL: return "this machine has no such address";
-    default: return std::strerror(error);
+    case EADDRINUSE:
+      return "the port is in use";
+    case EACCES:
+      return "no permission (ports below 1024 need root or CAP_NET_BIND_SERVICE)";
+    case EADDRNOTAVAIL:
+      return "this machine has no such address";
+    default:
+      return std::strerror(error);
   }
 }
 
@@ -55,19 +60,18 @@ config::Address bound_address(int descriptor, const config::Address& asked) {
 }  // namespace
 
 Ports::~Ports() {
-  for (const auto& [name, held] : held_) ::close(held.descriptor);
+  for (const Held& held : held_) ::close(held.descriptor);
 }
 
 Result<config::Address> Ports::hold(const config::Listener& listener, const HostAddresses& hosts) {
   const config::Address& asked = listener.address;
-  if (const auto found = held_.find(listener.name); found != held_.end()) {
-    if (found->second.asked == asked) return found->second.taken;
-    release(listener.name);
-  }
+  for (const Held& held : held_)
+    if (held.serves(listener)) return held.taken;
   if (asked.is_unix()) return asked;  // a path has no port to hold
 
   const auto failed = [&](const std::string& cause) {
-    return fail(fmt::format("listener {}: cannot listen on {}: {}", listener.name, asked.text, cause));
+    return fail(
+        fmt::format("listener {}: cannot listen on {}: {}", listener.name, asked.text, cause));
   };
   const std::vector<upstream::Endpoint> candidates = endpoints(asked, hosts);
   if (candidates.empty()) return failed("the name does not resolve");
@@ -81,15 +85,17 @@ Result<config::Address> Ports::hold(const config::Listener& listener, const Host
   const int descriptor = bind_socket(candidates.front(), SO_REUSEPORT);
   if (descriptor < 0) return failed(cause_of(-descriptor));
   config::Address taken = bound_address(descriptor, asked);
-  held_[listener.name] = Held{descriptor, asked, taken};
+  held_.push_back({listener.name, asked, taken, descriptor});
   return taken;
 }
 
-void Ports::release(const std::string& listener) {
-  const auto found = held_.find(listener);
-  if (found == held_.end()) return;
-  ::close(found->second.descriptor);
-  held_.erase(found);
+void Ports::keep_only(const std::vector<config::Listener>& listeners) {
+  std::erase_if(held_, [&](const Held& held) {
+    const auto serves = [&](const config::Listener& listener) { return held.serves(listener); };
+    if (std::ranges::any_of(listeners, serves)) return false;
+    ::close(held.descriptor);
+    return true;
+  });
 }
 
 }  // namespace clockwise::runtime

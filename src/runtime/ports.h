@@ -1,12 +1,12 @@
 // Holds the addresses of the listeners for the whole life of the process.
 //
-// Every worker opens a listening socket of its own on the same port (SO_REUSEPORT). Before they do, a
-// socket that never listens takes the port: it finds out whether the port is free, chooses one for
-// port 0, and keeps it ours.
+// Every worker opens a listening socket of its own on the same port (SO_REUSEPORT). Before they do,
+// a socket that never listens takes the port: it finds out whether the port is free, chooses one
+// for port 0, and keeps it ours.
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "config/model.h"
@@ -25,15 +25,21 @@ class Ports {
   // and real port. The error is one line that names the listener, the address and the cause.
   [[nodiscard]] Result<config::Address> hold(const config::Listener& listener,
                                              const HostAddresses& hosts);
-  // Gives an address back. REQUIRES: no worker listens there any more.
-  void release(const std::string& listener);
+  // Gives back every address that none of `listeners` asks for.
+  void keep_only(const std::vector<config::Listener>& listeners);
 
  private:
   struct Held {
-    int descriptor;
+    std::string listener;
     config::Address asked, taken;
+    int descriptor;
+
+    // A fixed port may pass to a listener of another name; a free one is chosen for each.
+    [[nodiscard]] bool serves(const config::Listener& other) const {
+      return asked == other.address && (asked.port != 0 || listener == other.name);
+    }
   };
-  std::map<std::string, Held> held_;  // by listener
+  std::vector<Held> held_;
 };
 
 }  // namespace clockwise::runtime

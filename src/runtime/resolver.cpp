@@ -65,6 +65,7 @@ std::vector<upstream::Endpoint> endpoints(const config::Address& address,
 struct Resolver::Shared {
   std::mutex mutex;
   std::condition_variable answered;
+  bool giving_up = false;
   std::set<std::string> under_way;
   HostAddresses answers;  // not yet handed out; an empty list: does not resolve
 };
@@ -104,12 +105,18 @@ HostAddresses Resolver::lookup(const std::set<std::string>& hosts,
       }
     }
   };
-  for (collect(); !open.empty(); collect()) {
+  for (collect(); !open.empty() && !shared_->giving_up; collect()) {
     start_more();
     if (shared_->answered.wait_until(lock, deadline) == std::cv_status::timeout) break;
   }
   collect();
   return found;
+}
+
+void Resolver::give_up() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->giving_up = true;
+  shared_->answered.notify_all();
 }
 
 }  // namespace clockwise::runtime

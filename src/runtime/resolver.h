@@ -39,6 +39,8 @@ class Resolver {
   // Blocks until every host is answered, at most for `patience`.
   [[nodiscard]] HostAddresses lookup(const std::set<std::string>& hosts,
                                      std::chrono::milliseconds patience);
+  // Ends a lookup under way, and every later one at once: the process stops. Any thread.
+  void give_up();
 
  private:
   struct Shared;  // outlives the Resolver for as long as a look-up is under way

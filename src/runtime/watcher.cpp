@@ -160,7 +160,7 @@ void Watcher::note_writer(std::uint32_t mask, const std::string& path) {
     writers_.erase(path);
     return;
   }
-  struct stat status {};
+  struct stat status{};
   const bool made_empty = (mask & IN_CREATE) != 0 && ::lstat(path.c_str(), &status) == 0 &&
                           S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 1;
   if (made_empty || (mask & IN_MODIFY) != 0) writers_.try_emplace(path, Clock::now());
@@ -238,7 +238,7 @@ void Watcher::poll() {
 std::string Watcher::signature() const {
   std::string text;
   for (const auto& [path, mark] : seen_) {
-    struct stat s {};
+    struct stat s{};
     if (::stat(path.c_str(), &s) != 0) {
       text += "absent;";
       continue;

@@ -27,14 +27,15 @@ namespace clockwise::runtime {
 // A digest of what a file held, or of why it could not be read, by path.
 using FileMarks = std::map<std::string, std::string>;
 
-// Reads as `read` does and notes the mark of everything it read in `marks`, which has to outlive it.
+// Reads as `read` does and notes the mark of everything it read in `marks`, which has to outlive
+// it.
 [[nodiscard]] config::FileReader marking(config::FileReader read, FileMarks& marks);
 
 class Watcher {
  public:
   struct Timing {
-    std::chrono::milliseconds settle{200};   // quiet time before a change is looked at
-    std::chrono::milliseconds poll{2'000};   // between two looks without an event
+    std::chrono::milliseconds settle{200};    // quiet time before a change is looked at
+    std::chrono::milliseconds poll{2'000};    // between two looks without an event
     std::chrono::milliseconds writer{5'000};  // how long a writer may keep a file open
   };
   struct Events {
@@ -85,10 +86,10 @@ class Watcher {
   Events events_;
   Timing timing_;
 
-  FileMarks seen_;               // what the last look found
-  std::string last_signature_;   // sizes, times and inodes at the last event
-  std::set<std::string> targets_;        // the files themselves, symlinks followed
-  std::map<int, std::string> folders_;   // by watch descriptor
+  FileMarks seen_;                                    // what the last look found
+  std::string last_signature_;                        // sizes, times and inodes at the last event
+  std::set<std::string> targets_;                     // the files themselves, symlinks followed
+  std::map<int, std::string> folders_;                // by watch descriptor
   std::map<std::string, Clock::time_point> writers_;  // open for writing since
   std::vector<std::function<void()>> waiting_;
 

@@ -1,0 +1,207 @@
+#include "runtime/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace clockwise::runtime {
+namespace {
+
+using upstream::Pool;
+using upstream::RemapWatch;
+using upstream::Routing;
+
+std::shared_ptr<const Pool> pool_of(const Routing* routing, const std::string& name) {
+  if (routing != nullptr)
+    for (const auto& pool : routing->pools)
+      if (pool->config.name == name) return pool;
+  return nullptr;
+}
+
+const upstream::Server* server_of(const Pool* pool, const std::string& name) {
+  if (pool == nullptr) return nullptr;
+  const auto found = std::ranges::find(pool->servers, name,
+                                       [](const upstream::Server& s) { return s.config.name; });
+  return found == pool->servers.end() ? nullptr : &*found;
+}
+
+bool same_order(const std::vector<config::Server>& a, const std::vector<config::Server>& b) {
+  return std::ranges::equal(a, b, {}, &config::Server::name, &config::Server::name);
+}
+
+Result<PoolChange> change_of(const config::Pool& config, const Routing* running) {
+  PoolChange change;
+  change.config = &config;
+  change.running = pool_of(running, config.name);
+  change.digest = upstream::ring_digest(config);
+  const Pool* before = change.running.get();
+  if (before != nullptr && before->digest == change.digest &&
+      same_order(before->config.servers, config.servers)) {
+    change.ring = before->ring;
+  } else {
+    const auto started = std::chrono::steady_clock::now();
+    auto built = upstream::build_ring(config);
+    if (!built) return fail(fmt::format("pools.{}: {}", config.name, built.error().message));
+    change.ring = std::move(*built);
+    change.build_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  }
+  const upstream::Side old_side{before != nullptr ? &before->config : nullptr,
+                                before != nullptr ? before->ring.get() : nullptr};
+  change.report = upstream::plan(old_side, {&config, change.ring.get()});
+  return change;
+}
+
+// Where each server of the previous list stands in the new one.
+std::vector<ring::ServerIndex> index_now(const std::vector<config::Server>& before,
+                                         const std::vector<config::Server>& after) {
+  std::map<std::string_view, ring::ServerIndex> now;
+  for (std::size_t i = 0; i < after.size(); ++i)
+    now[after[i].name] = static_cast<ring::ServerIndex>(i);
+  std::vector<ring::ServerIndex> out;
+  out.reserve(before.size());
+  for (const config::Server& server : before) {
+    const auto found = now.find(server.name);
+    out.push_back(found == now.end() ? RemapWatch::kGone : found->second);
+  }
+  return out;
+}
+
+std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t workers,
+                                     std::chrono::steady_clock::time_point now) {
+  const Pool* before = change.running.get();
+  if (before == nullptr) return nullptr;
+  if (change.report.ring_changed()) {
+    auto watch = std::make_shared<RemapWatch>(workers);
+    watch->previous = before->ring;
+    watch->now = index_now(before->config.servers, change.config->servers);
+    watch->until = now + change.config->handoff.max_window;
+    return watch;
+  }
+  if (!before->watch || before->watch->until <= now) return nullptr;
+  if (same_order(before->config.servers, change.config->servers)) return before->watch;
+
+  // The list was reordered while a change is still counted: the same change under new indexes.
+  auto watch = std::make_shared<RemapWatch>(workers);
+  watch->previous = before->watch->previous;
+  watch->until = before->watch->until;
+  const auto moved = index_now(before->config.servers, change.config->servers);
+  for (const ring::ServerIndex index : before->watch->now)
+    watch->now.push_back(index == RemapWatch::kGone ? index : moved[index]);
+  return watch;
+}
+
+std::vector<upstream::Server> servers_of(const config::Pool& config, const Places& places,
+                                         upstream::Directory& directory) {
+  std::vector<upstream::Server> servers;
+  servers.reserve(config.servers.size());
+  for (const config::Server& server : config.servers)
+    servers.push_back({.config = server,
+                       .endpoints = places.endpoints.at({config.name, server.name}),
+                       .backend = directory.backend(config.name, server.name)});
+  return servers;
+}
+
+bool same_places(const Pool& pool, const Places& places) {
+  return std::ranges::all_of(pool.servers, [&](const upstream::Server& server) {
+    return places.endpoints.at({pool.config.name, server.config.name}) == server.endpoints;
+  });
+}
+
+std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& places,
+                                      upstream::Directory& directory,
+                                      std::chrono::steady_clock::time_point now) {
+  const Pool* before = change.running.get();
+  const bool watching = before != nullptr && before->watch;
+  const bool watch_stays = !watching || before->watch->until > now;
+  if (before != nullptr && before->config == *change.config && watch_stays &&
+      same_places(*before, places))
+    return change.running;
+
+  auto pool = std::make_shared<Pool>();
+  pool->config = *change.config;
+  pool->ring = change.ring;
+  pool->digest = change.digest;
+  pool->servers = servers_of(*change.config, places, directory);
+  pool->counters = directory.pool(change.config->name);
+  pool->watch = watch_of(change, directory.max_workers(), now);
+  return pool;
+}
+
+}  // namespace
+
+Result<Changes> build_rings(const config::Config& config, const Routing* running) {
+  Changes changes;
+  for (const config::Pool& pool : config.pools) {
+    auto change = change_of(pool, running);
+    if (!change) return change.error();
+    changes.pools.push_back(std::move(*change));
+  }
+  if (running == nullptr) return changes;
+  for (const auto& pool : running->pools)
+    if (config.pool(pool->config.name) == nullptr)
+      changes.removed.push_back(
+          upstream::plan({&pool->config, pool->ring.get()}, {nullptr, nullptr}));
+  return changes;
+}
+
+std::set<std::string> host_names(const config::Config& config) {
+  std::set<std::string> names;
+  for (const config::Pool& pool : config.pools)
+    for (const config::Server& server : pool.servers)
+      if (auto name = host_name(server.address)) names.insert(std::move(*name));
+  return names;
+}
+
+Places place_servers(const config::Config& config, const HostAddresses& hosts,
+                     const Routing* running) {
+  Places places;
+  for (const config::Pool& pool : config.pools) {
+    const auto before = pool_of(running, pool.name);
+    for (std::size_t i = 0; i < pool.servers.size(); ++i) {
+      const config::Server& server = pool.servers[i];
+      auto& endpoints = places.endpoints[{pool.name, server.name}];
+      endpoints = runtime::endpoints(server.address, hosts);
+      if (!endpoints.empty()) continue;
+      const upstream::Server* old = server_of(before.get(), server.name);
+      if (old != nullptr) endpoints = old->endpoints;
+      const bool kept = !endpoints.empty();
+      places.unresolved.push_back(
+          {.pool = pool.name,
+           .server = server.name,
+           .path = fmt::format("pools.{}.servers[{}].address", pool.name, i),
+           .address = server.address.text,
+           .kept = kept,
+           .fatal = !kept && pool.resolve == config::Resolve::start});
+    }
+  }
+  return places;
+}
+
+std::shared_ptr<const Routing> assemble(const Changes& changes, const Places& places,
+                                        upstream::Directory& directory, const Routing* running,
+                                        std::chrono::steady_clock::time_point now) {
+  auto routing = std::make_shared<Routing>();
+  routing->generation = running != nullptr ? running->generation + 1 : 1;
+  for (const PoolChange& change : changes.pools)
+    routing->pools.push_back(pool_from(change, places, directory, now));
+  return routing;
+}
+
+std::shared_ptr<const Routing> with_places(const Routing& running, const Places& places) {
+  auto routing = std::make_shared<Routing>(running);
+  ++routing->generation;
+  bool differs = false;
+  for (auto& pool : routing->pools) {
+    if (same_places(*pool, places)) continue;
+    auto moved = std::make_shared<Pool>(*pool);
+    for (upstream::Server& server : moved->servers)
+      server.endpoints = places.endpoints.at({pool->config.name, server.config.name});
+    pool = std::move(moved);
+    differs = true;
+  }
+  if (!differs) return nullptr;
+  return routing;
+}
+
+}  // namespace clockwise::runtime

@@ -1,0 +1,40 @@
+#include "runtime/effective.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace clockwise::runtime {
+namespace {
+
+config::Config in_canonical_order(config::Config config) {
+  std::ranges::sort(config.listeners, {}, &config::Listener::name);
+  for (config::Pool& pool : config.pools)
+    std::ranges::sort(pool.servers, {}, &config::Server::name);
+  return config;
+}
+
+template <class T>
+void keep(const std::string& path, const T& running, T& asked, Effective& effective) {
+  if (running == asked) return;
+  asked = running;
+  effective.not_applied.push_back({path, "needs a restart"});
+}
+
+}  // namespace
+
+Effective keep_until_restart(const config::Config& running, config::Config asked) {
+  Effective effective{std::move(asked), {}};
+  config::Config& config = effective.config;
+  keep("workers", running.workers, config.workers, effective);
+  keep("admin.address", running.admin.address, config.admin.address, effective);
+  keep("access_log", running.access_log, config.access_log, effective);
+  keep("state_dir", running.state_dir, config.state_dir, effective);
+  return effective;
+}
+
+bool same_meaning(const config::Config& a, const config::Config& b) {
+  return in_canonical_order(a) == in_canonical_order(b);
+}
+
+}  // namespace clockwise::runtime

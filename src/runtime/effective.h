@@ -1,0 +1,25 @@
+// What of a new configuration can be applied to the running process, and what waits for a restart.
+//
+// Pure.
+#pragma once
+
+#include <vector>
+
+#include "config/model.h"
+#include "upstream/directory.h"
+
+namespace clockwise::runtime {
+
+struct Effective {
+  config::Config config;                          // what shall run now
+  std::vector<upstream::NotApplied> not_applied;  // where it differs from what was asked, and why
+};
+
+// Takes over from `running` what cannot change while the process lives: workers, the admin address,
+// the access log.
+[[nodiscard]] Effective keep_until_restart(const config::Config& running, config::Config asked);
+
+// Whether two configurations mean the same: the order of listeners and servers is left out.
+[[nodiscard]] bool same_meaning(const config::Config& a, const config::Config& b);
+
+}  // namespace clockwise::runtime

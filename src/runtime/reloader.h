@@ -1,0 +1,100 @@
+// Start and reload: from the files to a snapshot that every worker runs with, or to the reason why
+// nothing changed.
+//
+// All or nothing. Everything is read, validated, built and weighed beside the traffic; only then do
+// the workers take over the new snapshot, each between two requests. What happened is in the
+// Directory (metrics, history, status) before the call returns.
+//
+// Blocking, on one thread: the control thread, which is no event loop of requests.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "config/load.h"
+#include "proxy/worker.h"
+#include "runtime/assemble.h"
+#include "runtime/effective.h"
+#include "runtime/resolver.h"
+#include "runtime/watcher.h"
+#include "upstream/directory.h"
+
+namespace clockwise::runtime {
+
+class Reloader {
+ public:
+  // The world around it, so that tests bring their own.
+  struct World {
+    config::FileReader read;
+    config::Environment environment;
+    // What the command line says over the file.
+    std::function<void(config::Config&)> override_config;
+    std::function<HostAddresses(const std::set<std::string>&, std::chrono::milliseconds)> lookup;
+    // Takes the address of a listener and says how many connections `auto` is.
+    std::function<Result<proxy::ListenerSpec>(const config::Config&, const config::Listener&)>
+        listen;
+    // Gives back the addresses that none of these listeners has.
+    std::function<void(const std::vector<config::Listener>&)> keep_only;
+    // Hands the snapshot to every worker and waits until all of them run with it.
+    std::function<Result<void>(const proxy::WorkerState&)> adopt;
+  };
+
+  Reloader(std::string file, upstream::Directory& directory, World world);
+
+  // The first configuration, which the caller has read, since the Directory is sized by it. When
+  // the result is not `applied`, nothing runs.
+  upstream::ReloadOutcome start(config::Loaded loaded, FileMarks marks);
+  upstream::ReloadOutcome reload(upstream::Trigger trigger, bool force);
+
+  // Looks the names of servers up again and tells the workers where that changed an address.
+  void refresh_names(std::chrono::milliseconds patience);
+  [[nodiscard]] bool has_names() const noexcept { return !names_.empty(); }
+  [[nodiscard]] bool has_unresolved() const noexcept { return unresolved_; }
+
+  // Every file that the last attempt read or missed, and those the running configuration stands
+  // for.
+  [[nodiscard]] const FileMarks& marks() const noexcept { return marks_; }
+  [[nodiscard]] const config::Config& config() const noexcept { return *config_; }
+
+ private:
+  // One attempt, while it may still fail.
+  struct Attempt {
+    upstream::ReloadOutcome outcome;
+    std::shared_ptr<config::Config> config;
+    Changes changes;
+    Places places;
+    proxy::WorkerState state;
+  };
+
+  bool load(Attempt& now);
+  void accept(Attempt& now, config::Loaded loaded, FileMarks marks);
+  void attempt(Attempt& now);
+  bool weigh(Attempt& now);
+  bool find_servers(Attempt& now);
+  bool open_listeners(Attempt& now);
+  bool hand_over(Attempt& now);
+  void publish(const Attempt& now);
+  void record_remaps(const Attempt& now);
+  void finish(Attempt& now, std::chrono::steady_clock::time_point started);
+
+  bool fail_with(Attempt& now, std::string message);
+  void count_unresolved(const Places& places);
+
+  const std::string file_;
+  upstream::Directory& directory_;
+  World world_;
+
+  // What runs.
+  std::shared_ptr<const config::Config> config_;
+  proxy::WorkerState state_;
+  std::string digest_;
+  std::set<std::string> names_;
+  bool unresolved_ = false;
+  FileMarks marks_;
+};
+
+}  // namespace clockwise::runtime

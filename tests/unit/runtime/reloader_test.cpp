@@ -1,0 +1,300 @@
+#include "runtime/reloader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace clockwise::runtime {
+namespace {
+
+using testing::HasSubstr;
+using upstream::Guard;
+using upstream::ReloadResult;
+using upstream::Trigger;
+
+struct ServerRow {
+  std::string name, address = "127.0.0.1:9001";
+  double weight = 1;
+};
+
+std::vector<ServerRow> numbered(int count) {
+  std::vector<ServerRow> rows;
+  for (int i = 1; i <= count; ++i) rows.push_back({.name = "s" + std::to_string(i)});
+  return rows;
+}
+
+std::string yaml(const std::vector<ServerRow>& servers, const std::string& pool_settings = "") {
+  std::string text =
+      "workers: 1\n"
+      "listeners: [{name: web, address: \"127.0.0.1:8080\", pool: pages}]\n"
+      "pools:\n"
+      "  pages:\n" +
+      pool_settings + "    servers:\n";
+  for (const ServerRow& row : servers)
+    text += "      - {name: " + row.name + ", address: \"" + row.address +
+            "\", weight: " + std::to_string(row.weight) + "}\n";
+  return text;
+}
+
+// A process without sockets: files, names and workers are what the test says.
+class ReloaderTest : public testing::Test {
+ protected:
+  upstream::ReloadOutcome start(const std::string& text) {
+    files_["c.yaml"] = text;
+    reloader_ = std::make_unique<Reloader>("c.yaml", directory_, world());
+    FileMarks marks;
+    auto loaded = config::load("c.yaml", marking(world().read, marks), world().environment);
+    return reloader_->start(std::get<config::Loaded>(std::move(loaded)), std::move(marks));
+  }
+  upstream::ReloadOutcome reload(const std::string& text, bool force = false) {
+    files_["c.yaml"] = text;
+    return reloader_->reload(Trigger::api, force);
+  }
+  std::uint64_t attempts(ReloadResult result) const {
+    const auto reloads = directory_.view().reloads;
+    const auto found = reloads.find({Trigger::api, result});
+    return found == reloads.end() ? 0 : found->second;
+  }
+  const upstream::Pool& pages() const { return *adopted_.back().routing->pool("pages"); }
+
+  Reloader::World world() {
+    return {
+        .read =
+            [this](const std::string& path) {
+              using Content = std::variant<std::string, std::string>;
+              const auto found = files_.find(path);
+              if (found == files_.end()) return Content(std::in_place_index<1>, "no such file");
+              return Content(std::in_place_index<0>, found->second);
+            },
+        .environment = [](std::string_view) { return std::nullopt; },
+        .override_config = {},
+        .lookup =
+            [this](const std::set<std::string>& names, std::chrono::milliseconds) {
+              HostAddresses found;
+              for (const std::string& name : names)
+                if (const auto host = hosts_.find(name); host != hosts_.end()) found.insert(*host);
+              return found;
+            },
+        .listen =
+            [this](const config::Config&, const config::Listener& listener) {
+              if (refused_listener_ == listener.name)
+                return Result<proxy::ListenerSpec>(fail("listener " + listener.name + ": in use"));
+              proxy::ListenerSpec spec;
+              spec.config = listener;
+              return Result<proxy::ListenerSpec>(spec);
+            },
+        .keep_only = [](const auto&) {},
+        .adopt =
+            [this](const proxy::WorkerState& state) {
+              adopted_.push_back(state);
+              return Result<void>();
+            },
+    };
+  }
+
+  std::map<std::string, std::string> files_;
+  HostAddresses hosts_{{"a.test", {boost::asio::ip::make_address("192.0.2.1")}}};
+  std::string refused_listener_;
+  std::vector<proxy::WorkerState> adopted_;
+  upstream::Directory directory_{1, upstream::WallClock::now()};
+  std::unique_ptr<Reloader> reloader_;
+};
+
+TEST_F(ReloaderTest, StartIsNotGuardedAndNoRemap) {
+  const auto outcome = start(yaml(numbered(4)));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_EQ(directory_.view().remaps_total, 0u);
+  EXPECT_EQ(directory_.view().config_digest, outcome.config_digest);
+}
+
+TEST_F(ReloaderTest, AnAddedServerIsARemapThatIsRecordedBeforeTheCallReturns) {
+  start(yaml(numbered(4)));
+  const auto outcome = reload(yaml(numbered(5)));
+  ASSERT_EQ(outcome.result, ReloadResult::applied);
+  ASSERT_EQ(outcome.pools.size(), 1u);
+  EXPECT_NEAR(outcome.pools[0].moved_ratio, 0.2, 0.05);
+  EXPECT_EQ(outcome.pools[0].needless_ratio, 0);
+  const upstream::View view = directory_.view();
+  ASSERT_EQ(view.history.size(), 1u);
+  EXPECT_EQ(view.history[0]->trigger, Trigger::api);
+  EXPECT_EQ(view.history[0]->cause, "reload");
+  EXPECT_EQ(attempts(ReloadResult::applied), 1u);
+  ASSERT_TRUE(pages().watch);
+  EXPECT_EQ(pages().watch->now, (std::vector<ring::ServerIndex>{0, 1, 2, 3}));
+}
+
+TEST_F(ReloaderTest, TheRingBeforeIsKnownByTheNewIndexes) {
+  start(yaml({{"a"}, {"b"}, {"c"}}));
+  reload(yaml({{"c"}, {"a"}}));
+  EXPECT_EQ(pages().watch->now,
+            (std::vector<ring::ServerIndex>{1, upstream::RemapWatch::kGone, 0}));
+}
+
+struct Unchanged {
+  const char* name;
+  std::string text;
+};
+class SameContent : public ReloaderTest, public testing::WithParamInterface<Unchanged> {};
+
+TEST_P(SameContent, ChangesNothing) {
+  start(yaml({{"a"}, {"b"}}));
+  const auto outcome = reload(GetParam().text);
+  EXPECT_EQ(outcome.result, ReloadResult::unchanged);
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_TRUE(outcome.pools.empty());
+  EXPECT_EQ(directory_.view().config_digest, outcome.config_digest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reloader, SameContent,
+                         testing::Values(Unchanged{"identical", yaml({{"a"}, {"b"}})},
+                                         Unchanged{"comment", "# new\n" + yaml({{"a"}, {"b"}})},
+                                         Unchanged{"order", yaml({{"b"}, {"a"}})}),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST_F(ReloaderTest, ANewAddressIsAppliedWithoutARemap) {
+  start(yaml({{"a"}, {"b"}}));
+  const auto counters = pages().servers[0].backend;
+  const auto outcome = reload(yaml({{"a", "127.0.0.1:9999"}, {"b"}}));
+  ASSERT_EQ(outcome.result, ReloadResult::applied);
+  ASSERT_EQ(outcome.pools.size(), 1u);
+  EXPECT_EQ(outcome.pools[0].moved_ratio, 0);
+  EXPECT_EQ(directory_.view().remaps_total, 0u);
+  EXPECT_EQ(pages().servers[0].backend, counters);
+  EXPECT_EQ(pages().servers[0].config.address.port, 9999);
+}
+
+TEST_F(ReloaderTest, SettingsAloneKeepTheRing) {
+  start(yaml({{"a"}, {"b"}}));
+  const auto ring = pages().ring;
+  const auto outcome = reload(yaml({{"a"}, {"b"}}, "    timeouts: {connect: 5s}\n"));
+  ASSERT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_TRUE(outcome.pools.empty());
+  EXPECT_EQ(pages().ring, ring);
+  EXPECT_EQ(pages().config.timeouts.connect, std::chrono::seconds(5));
+}
+
+TEST_F(ReloaderTest, ABadFileChangesNothing) {
+  start(yaml(numbered(4)));
+  const auto outcome = reload("pools: [");
+  EXPECT_EQ(outcome.result, ReloadResult::invalid);
+  EXPECT_FALSE(outcome.errors.empty());
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_FALSE(directory_.view().last_successful);
+}
+
+TEST_F(ReloaderTest, AMissingFileIsUnreadableAndStaysWatched) {
+  start(yaml(numbered(4)));
+  files_.clear();
+  EXPECT_EQ(reloader_->reload(Trigger::api, false).result, ReloadResult::unreadable);
+  EXPECT_TRUE(reloader_->marks().contains("c.yaml"));
+}
+
+TEST_F(ReloaderTest, AShrinkAboveTheLimitIsRefusedAtEachTryUntilForced) {
+  start(yaml(numbered(10)));
+  for (std::uint64_t tries = 1; tries <= 2; ++tries) {
+    const auto refused = reload(yaml(numbered(4)));
+    EXPECT_EQ(refused.result, ReloadResult::refused);
+    EXPECT_EQ(refused.refused_by, Guard::max_shrink);
+    EXPECT_THAT(refused.message, HasSubstr("max_shrink"));
+    ASSERT_EQ(refused.pools.size(), 1u);
+    EXPECT_EQ(directory_.view().remaps_refused["pages"], tries);
+  }
+  EXPECT_EQ(adopted_.size(), 1u);
+  const auto forced = reload(yaml(numbered(4)), true);
+  EXPECT_EQ(forced.result, ReloadResult::applied);
+  EXPECT_TRUE(forced.forced);
+  EXPECT_TRUE(directory_.view().history[0]->forced);
+}
+
+TEST_F(ReloaderTest, ARemapAboveTheLimitIsRefused) {
+  start(yaml(numbered(2)));
+  const auto outcome = reload(yaml(numbered(8)));
+  EXPECT_EQ(outcome.result, ReloadResult::refused);
+  EXPECT_EQ(outcome.refused_by, Guard::max_remap);
+}
+
+TEST_F(ReloaderTest, WhatIsAtTheLimitPasses) {
+  start(yaml(numbered(2), "    max_remap: 100%\n"));
+  EXPECT_EQ(reload(yaml(numbered(1), "    max_remap: 100%\n")).result, ReloadResult::applied);
+}
+
+TEST_F(ReloaderTest, PoolsComeAndGoUnguarded) {
+  const std::string more =
+      yaml(numbered(4)) + "  other:\n    servers: [{name: x, address: \"127.0.0.1:1\"}]\n";
+  start(yaml(numbered(4)));
+  EXPECT_EQ(reload(more).result, ReloadResult::applied);
+  EXPECT_NE(adopted_.back().routing->pool("other"), nullptr);
+  const auto outcome = reload(yaml(numbered(4)));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_EQ(adopted_.back().routing->pool("other"), nullptr);
+  EXPECT_EQ(directory_.view().remaps_total, 0u);
+}
+
+TEST_F(ReloaderTest, WhatNeedsARestartIsSaidAndTheRestApplied) {
+  start(yaml(numbered(4)));
+  const auto outcome = reload("admin: {address: \"127.0.0.1:1\"}\n" + yaml(numbered(5)));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  ASSERT_EQ(outcome.not_applied.size(), 1u);
+  EXPECT_EQ(outcome.not_applied[0].path, "admin.address");
+  EXPECT_EQ(reloader_->config().admin.address.port, 9901);
+}
+
+TEST_F(ReloaderTest, AListenerThatCannotBeOpenedChangesNothing) {
+  start(yaml(numbered(4)));
+  refused_listener_ = "web";
+  const auto outcome = reload(yaml(numbered(5)));
+  EXPECT_EQ(outcome.result, ReloadResult::invalid);
+  EXPECT_THAT(outcome.message, HasSubstr("listener web"));
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(ReloaderTest, AnUnknownNameStopsTheStart) {
+  const auto outcome = start(yaml({{"a", "nowhere.test:80"}}));
+  EXPECT_EQ(outcome.result, ReloadResult::invalid);
+  EXPECT_THAT(outcome.message,
+              HasSubstr("pools.pages.servers[0].address: \"nowhere.test:80\" does not resolve"));
+  EXPECT_TRUE(adopted_.empty());
+}
+
+TEST_F(ReloaderTest, ALazyPoolStartsAndFindsTheNameLater) {
+  ASSERT_EQ(start(yaml({{"a", "late.test:80"}}, "    resolve: lazy\n")).result,
+            ReloadResult::applied);
+  EXPECT_TRUE(pages().servers[0].endpoints.empty());
+  EXPECT_TRUE(reloader_->has_unresolved());
+  EXPECT_EQ(pages().servers[0].backend->resolve_errors, 1u);
+  hosts_["late.test"] = {boost::asio::ip::make_address("192.0.2.9")};
+  reloader_->refresh_names(std::chrono::seconds(1));
+  EXPECT_EQ(pages().servers[0].endpoints.size(), 1u);
+  EXPECT_FALSE(reloader_->has_unresolved());
+}
+
+TEST_F(ReloaderTest, ANameThatIsLostKeepsItsAddressesAndIsCounted) {
+  start(yaml({{"a", "a.test:80"}, {"b"}}));
+  hosts_.clear();
+  const auto outcome = reload(yaml({{"a", "a.test:80"}, {"b"}}, "    timeouts: {connect: 5s}\n"));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_EQ(pages().servers[0].endpoints.size(), 1u);
+  EXPECT_EQ(pages().servers[0].backend->resolve_errors, 1u);
+}
+
+TEST_F(ReloaderTest, ANewServerWithAnUnknownNameIsInvalid) {
+  start(yaml(numbered(4)));
+  auto rows = numbered(4);
+  rows.push_back({"s5", "nowhere.test:80"});
+  EXPECT_EQ(reload(yaml(rows)).result, ReloadResult::invalid);
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(ReloaderTest, ManyReloadsKeepCountersAndABoundedHistory) {
+  start(yaml(numbered(4)));
+  const auto counters = pages().servers[0].backend;
+  for (int i = 0; i < 200; ++i) reload(yaml(numbered(i % 2 == 0 ? 5 : 4)));
+  EXPECT_EQ(pages().servers[0].backend, counters);
+  EXPECT_EQ(directory_.view().remaps_total, 200u);
+  EXPECT_LE(directory_.view().history.size(), 100u);
+}
+
+}  // namespace
+}  // namespace clockwise::runtime
