@@ -1,0 +1,186 @@
+// The only file that knows the command line library.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/version.h"
+#include "cli/cli.h"
+
+namespace clockwise::cli {
+namespace {
+
+// "20%" or "0.2"; a bare 20 is hardly meant.
+std::optional<double> read_ratio(std::string text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size()) return std::nullopt;
+  const double ratio = percent ? number / 100 : number;
+  if (!(ratio >= 0 && ratio <= 1)) return std::nullopt;
+  return ratio;
+}
+
+std::string check_ratio(const std::string& text) {
+  if (read_ratio(text)) return {};
+  return fmt::format("\"{}\" is not a share such as 20% or 0.2", text);
+}
+
+// Every command with its options. Lives as long as the parse, since the library writes into it.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.name("clockwise");
+    app_.set_version_flag("--version", fmt::format("clockwise {} (revision {}, {})", version(),
+                                                   revision(), compiler()));
+    app_.require_subcommand(0, 1);
+    app_.add_flag("-t", test_only_, "Check the configuration of -c and exit");
+    app_.add_option("-c,--config", config_, "Configuration file; without a command: serve it");
+    add_serve();
+    add_check();
+    add_init();
+    add_lookup();
+    add_plan();
+    add_reload();
+    add_demo();
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& asked) {  // --help, --version
+      return app_.exit(asked);
+    } catch (const CLI::ParseError& wrong) {
+      return usage(wrong.what());
+    }
+    if (command_) return command_();
+    if (config_.empty())
+      return usage(test_only_ ? "-t needs -c FILE" : "a command is needed, such as serve -c FILE");
+    if (test_only_) return check(config_);
+    serve_.config = config_;
+    return serve(serve_);
+  }
+
+ private:
+  static int usage(std::string_view what) {
+    const std::string_view line = what.substr(0, what.find('\n'));
+    fmt::print(stderr, "clockwise: {} (clockwise --help shows what there is)\n", line);
+    return kUsage;
+  }
+
+  CLI::App* add(const char* name, const char* description, std::function<int()> command) {
+    CLI::App* sub = app_.add_subcommand(name, description);
+    sub->callback([this, command = std::move(command)] {
+      if (!config_.empty() || test_only_)
+        throw CLI::ValidationError("-c and -t stand behind the command");
+      command_ = command;
+    });
+    return sub;
+  }
+
+  void add_serve() {
+    CLI::App* sub = add("serve", "Run the proxy in the foreground", [this] {
+      const bool nothing = serve_.config.empty() && serve_.listen.empty();
+      return nothing ? usage("serve needs -c FILE, or --listen and --to") : serve(serve_);
+    });
+    auto* config = sub->add_option("-c,--config", serve_.config, "Configuration file");
+    auto* listen =
+        sub->add_option("--listen", serve_.listen, "Address to listen on, without a file");
+    auto* to = sub->add_option("--to", serve_.to, "Servers to spread requests over: ADDR[,ADDR...]")
+                   ->delimiter(',');
+    auto* print = sub->add_flag("--print-config", serve_.print_config,
+                                "Print the YAML that --listen and --to stand for");
+    listen->needs(to)->excludes(config);
+    to->needs(listen)->excludes(config);
+    print->needs(listen);
+    sub->add_option("--workers", serve_.workers, "Event-loop threads, instead of the file's")
+        ->check(CLI::Range(1U, 1024U));
+    sub->add_option("--log-level", serve_.log_level, "error, warn, info or debug")
+        ->check(CLI::IsMember({"error", "warn", "info", "debug"}));
+  }
+
+  void add_check() {
+    CLI::App* sub = add("check", "Validate a configuration", [this] { return check(check_); });
+    sub->add_option("-c,--config", check_, "Configuration file")->required();
+  }
+
+  void add_init() {
+    CLI::App* sub =
+        add("init", "Write a commented starter configuration", [this] { return init(init_); });
+    sub->add_option("FILE", init_, "File to write; never overwritten")->capture_default_str();
+  }
+
+  void add_lookup() {
+    CLI::App* sub =
+        add("lookup", "Say which server owns each key", [this] { return lookup(lookup_); });
+    sub->add_option("-c,--config", lookup_.config, "Configuration file")->required();
+    sub->add_option("--pool", lookup_.pool, "Pool; needed when there are several");
+    sub->add_flag("--json", lookup_.json, "One JSON document");
+    sub->add_flag("--hashes", lookup_.hashes, "Keys are ring positions in decimal");
+    sub->add_option("--replicas", lookup_.replicas, "Distinct servers to name for each key")
+        ->check(CLI::Range(1U, 1'000'000U));
+    sub->add_option("KEY", lookup_.keys, "Keys byte for byte; -: from stdin, one a line")
+        ->required();
+  }
+
+  void add_plan() {
+    CLI::App* sub = add("plan", "Say what a change of the server list would move", [this] {
+      if (!max_remap_.empty()) plan_.max_remap = read_ratio(max_remap_);
+      return plan(plan_);
+    });
+    sub->add_option("OLD", plan_.before, "Configuration or upstream file before")->required();
+    sub->add_option("NEW", plan_.after, "Configuration or upstream file after")->required();
+    sub->add_option("-c,--config", plan_.config, "Where upstream files take their ring from");
+    sub->add_option("--pool", plan_.pool, "Only this pool");
+    sub->add_option("--keys", plan_.keys, "Keys to count: one a line, or an access log");
+    sub->add_flag("--json", plan_.json, "One JSON document");
+    sub->add_option("--max-remap", max_remap_, "Exit 3 when more moves: 20% or 0.2")
+        ->check(CLI::Validator(check_ratio, "SHARE"));
+  }
+
+  void add_reload() {
+    CLI::App* sub =
+        add("reload", "Ask the running proxy to reload", [this] { return reload(reload_); });
+    sub->add_option("--admin", reload_.admin, "Admin address of the proxy")->capture_default_str();
+    sub->add_option("--token", reload_.token, "Admin token")->envname("CLOCKWISE_ADMIN_TOKEN");
+    sub->add_flag("--force", reload_.force, "Apply what a guard refuses");
+    sub->add_flag("--json", reload_.json, "One JSON document");
+  }
+
+  void add_demo() {
+    CLI::App* sub = add("demo", "Four embedded servers, the proxy and a live view",
+                        [this] { return demo(once_); });
+    sub->add_flag("--once", once_, "Run a short fixed scenario and exit");
+  }
+
+  CLI::App app_{
+      "Consistent-hashing reverse proxy: each key has a server, and a change of the list "
+      "moves as few keys as possible."};
+  std::function<int()> command_;
+  bool test_only_ = false;
+  std::string config_, check_, init_ = "clockwise.yaml", max_remap_;
+  ServeOptions serve_;
+  LookupOptions lookup_;
+  PlanOptions plan_;
+  ReloadOptions reload_;
+  bool once_ = false;
+};
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return CommandLine().run(argc, argv);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "clockwise: {}\n", failure.what());
+    return kError;
+  }
+}
+
+}  // namespace clockwise::cli
