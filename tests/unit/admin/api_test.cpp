@@ -326,7 +326,7 @@ TEST(Access, DecidesWhoMayChange) {
     const Response response = world.send(row.request);
     EXPECT_EQ(response.status, row.status) << row.name;
     EXPECT_EQ(world.reloads.size(), row.status == 200 ? 1U : 0U) << row.name;
-    if (row.status == 401) EXPECT_THAT(header(response, "WWW-Authenticate"), HasSubstr("Bearer"));
+    EXPECT_EQ(header(response, "WWW-Authenticate").empty(), row.status != 401) << row.name;
   }
 }
 
