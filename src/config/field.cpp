@@ -200,12 +200,13 @@ void read_text(const Field& field, std::string& out, Empty empty) {
 void read_switch(const Field& field, bool& out) {
   const std::optional<Scalar> scalar = field.scalar();
   if (!scalar) return;
-  const bool on = scalar->text == "true" || scalar->text == "on";
-  const bool off = scalar->text == "false" || scalar->text == "off";
-  if (scalar->quoted || !(on || off))
-    field.error("is not true or false, without quotes");
+  const std::string_view word = scalar->text;
+  if (word == "on" || (word == "true" && !scalar->quoted))
+    out = true;
+  else if (word == "off" || (word == "false" && !scalar->quoted))
+    out = false;
   else
-    out = on;
+    field.error("is not true or false, without quotes");
 }
 
 bool is_off(const Field& field) {
@@ -227,6 +228,20 @@ void report_choice(const Field& field, std::string_view word, bool known,
 
 void only_off(const Field& field) {
   if (!is_off(field)) field.error("is not supported yet; the only value is off");
+}
+
+void only_word(const Field& field, std::string_view word) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (scalar && scalar->text != word)
+    field.error(fmt::format("is not supported yet; the only value is {}", word));
+}
+
+void only_number(const Field& field, std::string_view number) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (scalar && scalar->text == number && scalar->quoted)
+    field.error("is text; write the number without quotes");
+  else if (scalar)
+    only_word(field, number);
 }
 
 void only_empty_list(const Field& field) {

@@ -179,7 +179,7 @@ inline auto text(std::string& out, Empty empty) {
   return [&out, empty](const Field& field) { read_text(field, out, empty); };
 }
 
-// true, false, on or off, without quotes.
+// true, false, on or off; true and false in quotes are text.
 void read_switch(const Field& field, bool& out);
 inline auto on_off(bool& out) {
   return [&out](const Field& field) { read_switch(field, out); };
@@ -224,12 +224,13 @@ void only_off(const Field& field);         // off
 void only_empty_list(const Field& field);  // []
 void only_empty_map(const Field& field);   // {}
 void only_empty_text(const Field& field);  // ""
+void only_word(const Field& field, std::string_view word);
+void only_number(const Field& field, std::string_view number);
 inline auto only(std::string_view word) {
-  return [word](const Field& field) {
-    const std::optional<Scalar> scalar = field.scalar();
-    if (scalar && scalar->text != word)
-      field.error("is not supported yet; the only value is " + std::string(word));
-  };
+  return [word](const Field& field) { only_word(field, word); };
+}
+inline auto only(std::uint64_t value) {
+  return [value](const Field& field) { only_number(field, std::to_string(value)); };
 }
 
 }  // namespace clockwise::config

@@ -63,7 +63,7 @@ std::optional<Field> read_ring(const Field& field, Ring& ring) {
   map.read("key", [&](const Field& f) { read_key(f, ring.key); });
   map.read("key_ignore", only_empty_list);
   map.read("hash_tag", only_empty_text);
-  map.read("replicas", only("1"));
+  map.read("replicas", only(std::uint64_t{1}));
   map.read("bounded_load", only_off);
   map.read("hot_keys", only_off);
   for (const std::string_view parameter : kSchemeParameters) map.refuse(parameter);
@@ -126,7 +126,7 @@ void read_timeouts(const Field& field, PoolTimeouts& timeouts) {
 void read_connections(const Field& field, Connections& connections) {
   MapReader map(field);
   map.read("max_idle", integer(connections.max_idle, 0, 100'000));
-  map.read("max", only("0"));
+  map.read("max", only(std::uint64_t{0}));
   map.finish();
 }
 

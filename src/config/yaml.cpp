@@ -233,12 +233,13 @@ Spot Builder::value_spot(const YAML::Mark& mark) const {
 
 // Syntax errors.
 
-// A list cut before its `]` reads as one whose last item is a key.
+// Text cut before its closing bracket reads as a collection that stands as a key.
 Stop Builder::odd_key(Place place) const {
-  const bool cut =
-      open_.size() > 1 && open_[open_.size() - 2].flow && open_.back().node->place == place;
-  if (!cut) return {place, "a key must be plain text"};
-  return {open_[open_.size() - 2].node->place, fmt::format("the [ {}", kNeverClosed)};
+  if (open_.back().node->place != place) return {place, "a key must be plain text"};
+  const bool listed = open_.size() > 1 && open_[open_.size() - 2].flow;
+  const Place bracket = listed ? open_[open_.size() - 2].node->place : place;
+  return {bracket, fmt::format("the {} is never closed (is the file cut off?), or stands as a key",
+                               source_.from(bracket).substr(0, 1))};
 }
 
 Stop Builder::open_bracket(Place place) const {
