@@ -75,6 +75,7 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
     auto watch = std::make_shared<RemapWatch>(workers);
     watch->previous = before->ring;
     watch->now = index_now(before->config.servers, change.config->servers);
+    for (const config::Server& server : before->config.servers) watch->names.push_back(server.name);
     watch->until = now + change.config->handoff.max_window;
     return watch;
   }
@@ -84,6 +85,7 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
   // The list was reordered while a change is still counted: the same change under new indexes.
   auto watch = std::make_shared<RemapWatch>(workers);
   watch->previous = before->watch->previous;
+  watch->names = before->watch->names;
   watch->until = before->watch->until;
   const auto moved = index_now(before->config.servers, change.config->servers);
   for (const ring::ServerIndex index : before->watch->now)
