@@ -29,8 +29,8 @@ void ServerConnection::on_deadline() {
 void ServerConnection::connect_next(const io::error_code& last) {
   const auto& endpoints = home_.endpoints_;
   if (next_endpoint_ >= endpoints.size()) return user_->on_server_connected(last);
-  const std::size_t turn = (home_.first_endpoint_ + next_endpoint_++) % endpoints.size();
-  stream_->connect(endpoints[turn]);
+  const std::size_t turn = std::size_t{first_endpoint_} + next_endpoint_++;
+  stream_->connect(endpoints[turn % endpoints.size()]);
 }
 
 void ServerConnection::on_connected(const io::error_code& error) {
@@ -76,8 +76,8 @@ ServerConnection& ServerConnections::lease(ServerConnection::User& user, bool fr
   auto* connection = new ServerConnection(loop_, *this);
   connection->user_ = &user;
   connection->exchanges_ = 1;
+  connection->first_endpoint_ = turn_++;
   connection->connect_next(boost::asio::error::host_unreachable);
-  first_endpoint_ = endpoints_.size() > 1 ? (first_endpoint_ + 1) % endpoints_.size() : 0;
   return *connection;
 }
 

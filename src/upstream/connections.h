@@ -59,7 +59,7 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
   std::unique_ptr<io::Stream> stream_;
   User* user_ = nullptr;
   std::uint32_t exchanges_ = 0;
-  std::uint32_t next_endpoint_ = 0;
+  std::uint32_t first_endpoint_ = 0, next_endpoint_ = 0;
   std::uint32_t idle_slot_ = 0;  // place in the idle list while idle
   bool connected_ = false;
 };
@@ -109,7 +109,7 @@ class ServerConnections {
   io::Milliseconds idle_timeout_ = 0;
   std::vector<std::unique_ptr<ServerConnection>> idle_;  // the last one in goes out first
   std::uint32_t holders_ = 0, lent_ = 0;
-  std::uint32_t first_endpoint_ = 0;
+  std::uint32_t turn_ = 0;  // new connections take the addresses of a name in turn
   bool retired_ = false;
 };
 
