@@ -4,6 +4,8 @@ function(clockwise_module name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   if(name STREQUAL "base")
     list(APPEND sources ${CMAKE_BINARY_DIR}/generated/version.cpp)
+  elseif(name STREQUAL "cli")
+    list(APPEND sources ${CMAKE_BINARY_DIR}/generated/examples.cpp)
   endif()
   if(NOT sources) # so that a module of headers alone is a library like any other
     set(sources ${CMAKE_BINARY_DIR}/generated/empty.cpp)

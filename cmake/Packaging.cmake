@@ -4,7 +4,7 @@ install(TARGETS clockwise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES config/clockwise.yaml config/upstreams.yaml DESTINATION /etc/clockwise)
 install(FILES config/clockwise.service DESTINATION /lib/systemd/system)
 install(FILES LICENSE NOTICE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES config/clockwise.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/clockwise OPTIONAL)
+install(FILES config/clockwise.schema.json config/upstreams.schema.json DESTINATION /etc/clockwise)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME clockwise)
