@@ -106,20 +106,24 @@ void Loop::start_ticking(std::function<void(std::uint64_t)> every_tick) {
   tick();
 }
 
-void Loop::stop_ticking() { timer_.cancel(); }
+void Loop::stop_ticking() {
+  // A tick that is due already cannot be cancelled; it finds that nobody listens.
+  every_tick_ = nullptr;
+  timer_.cancel();
+}
 
 void Loop::tick() {
   tick_due_ = std::max(tick_due_, std::chrono::steady_clock::now() - std::chrono::seconds(1)) +
               std::chrono::milliseconds(Deadlines::kTick);
   timer_.expires_at(tick_due_);
   timer_.async_wait([this](const error_code& error) {
-    if (error) return;
+    if (error || !every_tick_) return;
     refresh();
     const auto late = std::chrono::nanoseconds(now_ns_) - tick_due_.time_since_epoch();
     every_tick_(late.count() > 0 ? static_cast<std::uint64_t>(late.count()) : 0);
     deadlines.advance(now());
     want_end_of_turn();
-    tick();
+    if (every_tick_) tick();
   });
 }
 

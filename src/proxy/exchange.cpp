@@ -253,6 +253,11 @@ void Exchange::cut(std::string_view reason) {
   session.exchange_cut(as_error);
 }
 
+void Exchange::cut_by_server(metrics::BackendError error, std::string_view reason) {
+  at(target_->cells().errors, error).add();
+  cut(reason);
+}
+
 void Exchange::client_left() { cut("client closed the connection"); }
 
 void Exchange::abandon() {
@@ -312,7 +317,9 @@ void Exchange::on_deadline(io::Milliseconds time) {
   if (server_due_ <= time) {
     server_due_ = io::Deadlines::kNever;
     if (phase_ == Phase::connecting) return fail(Failure::connect_timeout);
-    if (answer_started_) return cut("the server sent nothing for too long");
+    if (answer_started_) {
+      return cut_by_server(metrics::BackendError::timeout, "the server sent nothing for too long");
+    }
     return fail(Failure::timeout);
   }
   if (client_due_ <= time) {

@@ -56,6 +56,7 @@ class Exchange final : upstream::ServerConnection::User {
   void release_server(bool reusable);
   void finish();
   void cut(std::string_view reason);
+  void cut_by_server(metrics::BackendError error, std::string_view reason);
   void client_left();
   void client_too_slow();
   void leave_session();

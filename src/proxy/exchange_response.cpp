@@ -41,7 +41,7 @@ void Exchange::on_server_end(const io::error_code& error) {
   }
   // A reset is never the end of a body, even of one that the end of the stream ends.
   if (error != boost::asio::error::eof || !response_body_.end_of_stream()) {
-    return cut("the server cut its answer");
+    return cut_by_server(metrics::BackendError::reset, "the server cut its answer");
   }
   server_keep_alive_ = false;
   context_.pieces.clear();
@@ -156,7 +156,8 @@ bool Exchange::add_response_body(std::size_t at) {
 
 void Exchange::relay_response_body() {
   context_.pieces.clear();
-  if (!add_response_body(0)) return cut("the server's chunks are malformed");
+  if (!add_response_body(0))
+    return cut_by_server(metrics::BackendError::protocol, "the server's chunks are malformed");
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 

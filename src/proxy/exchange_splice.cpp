@@ -69,12 +69,15 @@ void Exchange::run_splice() {
     case Splice::State::source_ended:
       splice_.reset();
       if (!towards_client) return request_body_bad("the request body ended before its time");
-      if (!response_body_.end_of_stream()) return cut("the server cut its answer");
+      if (!response_body_.end_of_stream())
+        return cut_by_server(metrics::BackendError::reset, "the server cut its answer");
       server_keep_alive_ = false;
       return response_progress();
     case Splice::State::source_failed:
       splice_.reset();
-      return towards_client ? cut("the server cut its answer") : client_left();
+      return towards_client
+                 ? cut_by_server(metrics::BackendError::reset, "the server cut its answer")
+                 : client_left();
     case Splice::State::sink_failed:
       splice_.reset();
       if (towards_client) return client_left();

@@ -46,7 +46,7 @@ class Listener {
 
   void leave(Session& session);
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }
-  // Stops accepting and ends idle sessions; the busy ones end with their next answer.
+  // Stops accepting; sessions end with their next answer, or soon when no request comes.
   void drain();
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   void drop_all();

@@ -13,6 +13,10 @@ namespace {
 constexpr io::Milliseconds kLinger = 2'000;
 constexpr std::uint32_t kLingerOctets = 1024 * 1024;
 
+// How long a connection that is idle when the drain begins may still bring a request: one that is
+// on its way must be answered, not reset.
+constexpr io::Milliseconds kDrainGrace = 1'000;
+
 io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
   return static_cast<io::Milliseconds>(duration.count());
 }
@@ -180,7 +184,7 @@ void Session::on_deadline() {
 }
 
 void Session::drain() {
-  if (state_ == State::idle) leave(false);
+  if (state_ == State::idle) set_deadline(listener_.context().loop.now() + kDrainGrace);
 }
 
 void Session::drop() {

@@ -24,7 +24,7 @@ class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines
   ~Session() override = default;
 
   void start();
-  // Stops at the next chance: at once when idle, else with the answer under way.
+  // Stops at the next chance: with the answer under way, or soon when no request comes.
   void drain();
   void drop();  // now, whatever is under way
 

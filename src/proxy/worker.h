@@ -52,8 +52,8 @@ class Worker {
   // accepting and its connections end with their next answer; `adopted` gets the first error.
   void adopt(WorkerState state, std::function<void(Result<void>)> adopted);
 
-  // Stops accepting, answers with Connection: close from now on, closes idle connections; `drained`
-  // runs on the worker's thread once the last connection is gone.
+  // Stops accepting and answers with Connection: close from now on; connections that stay idle are
+  // closed after a second. `drained` runs on the worker's thread once the last one is gone.
   void drain(std::function<void()> drained);
   void stop();  // at once: connections are dropped, the thread is joined
 
