@@ -198,6 +198,22 @@ class BadAnswers(unittest.TestCase):
             self.assertGreaterEqual(page.sum("clockwise_backend_errors_total", reason="protocol"), 5)
 
 
+    def test_an_answer_that_breaks_off_is_counted_by_reason(self):
+        def handler(exchange):
+            exchange.read_body()
+            if exchange.request.target == b"/protocol":
+                exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\nzz\r\n")
+                exchange.close()
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart")
+            exchange.reset()
+
+        with Origin(handler, name="a") as origin, Site([origin]) as proxy:
+            for reason in ("protocol", "reset"):
+                answer = wire.fetch(proxy.web, f"/{reason}")
+                self.assertTrue(answer.cut or answer.status == 502, reason)
+                self.assertEqual(proxy.page().sum("clockwise_backend_errors_total", reason=reason), 1, reason)
+
+
 class Timeouts(unittest.TestCase):
     def test_a_server_that_does_not_answer_is_a_504(self):
         done = threading.Event()
@@ -224,6 +240,7 @@ class Timeouts(unittest.TestCase):
         with Origin(handler, name="a") as origin, Site([origin], pool={"timeouts": {"response": "300ms"}}) as proxy:
             answer = wire.fetch(proxy.web)
             self.assertEqual((answer.status, answer.cut), (200, True))
+            self.assertEqual(proxy.page().sum("clockwise_backend_errors_total", reason="timeout"), 1)
 
     def site(self, **timeouts):
         origin = self.enterContext(Origin(name="a"))
