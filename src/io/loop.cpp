@@ -46,6 +46,14 @@ void Loop::end_of_turn() {
   end_of_turn_posted_ = false;
   reclaim_blocks();
 
+  // A loop with little to do is about to sleep: waiting another turn would only cost a look at the
+  // reactor.
+  constexpr std::size_t kFewReads = 2;
+  if (to_read_.size() <= kFewReads) {
+    watch_now_.insert(watch_now_.end(), watch_next_.begin(), watch_next_.end());
+    watch_next_.clear();
+  }
+
   reading_now_.swap(to_read_);
   for (Stream* stream : reading_now_) {
     stream->read_queued_ = false;

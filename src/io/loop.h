@@ -5,6 +5,7 @@
 // by asio::post(loop.io, …).
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -40,6 +41,7 @@ class Loop {
   BlockPool blocks;
   Deadlines deadlines;
   PipePool pipes;
+  std::array<char, 4096> small_message;  // scratch of Stream::write()
 
   // Steady time of the event being handled; refresh() before work that measures.
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
