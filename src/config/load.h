@@ -41,7 +41,8 @@ struct Failure {
 };
 
 // The text of a file, or why it cannot be read ("no such file", "is a directory", …).
-using FileReader = std::function<std::variant<std::string, std::string /*reason*/>(const std::string&)>;
+using FileReader =
+    std::function<std::variant<std::string, std::string /*reason*/>(const std::string&)>;
 using Environment = std::function<std::optional<std::string>(std::string_view)>;
 
 struct Loaded {
@@ -59,10 +60,9 @@ using LoadResult = std::variant<Loaded, Failure>;
 
 // A bare upstream file (`servers:` and nothing else), for `plan OLD NEW` and POST …/plan.
 // `name` stands for the file in messages; `pool` supplies ring and guards.
-[[nodiscard]] std::variant<std::vector<Server>, Failure> load_servers(const std::string& name,
-                                                                      const std::string& text,
-                                                                      const Pool& pool,
-                                                                      const Environment& environment);
+[[nodiscard]] std::variant<std::vector<Server>, Failure> load_servers(
+    const std::string& name, const std::string& text, const Pool& pool,
+    const Environment& environment);
 
 // Does this text look like a full configuration (has `pools` or `listeners`) or a bare list?
 [[nodiscard]] bool is_full_configuration(const std::string& text);

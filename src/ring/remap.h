@@ -1,7 +1,8 @@
 // The remap account: what a change from one ring to another moves, exactly.
 //
-// Both rings are walked once, arc by arc, so the figures are not samples: O(points of both). Servers
-// of the two rings are matched by the names the caller gives, since indexes differ between lists.
+// Both rings are walked once, arc by arc, so the figures are not samples: O(points of both).
+// Servers of the two rings are matched by the names the caller gives, since indexes differ between
+// lists.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct Move {
 };
 
 struct RingView {
-  const Ring* ring = nullptr;            // empty ring or null: nobody owns anything
-  std::span<const std::string> names;    // by server index
+  const Ring* ring = nullptr;          // empty ring or null: nobody owns anything
+  std::span<const std::string> names;  // by server index
 };
 
 // Everything that changes hands, sorted by (from, to); no entry with from == to or ratio 0.

@@ -22,15 +22,16 @@ namespace clockwise::upstream {
 // Builds the ring of a pool: one member per server in list order, those off the ring with weight 0.
 [[nodiscard]] Result<std::shared_ptr<const ring::Ring>> build_ring(const config::Pool& pool);
 
-// 16 hex digits over all that decides an owner: scheme and its parameters, key template, and of each
-// server name, label, weight and whether it is on the ring. Independent of the order of the list (for
-// schemes that ignore it), of addresses and of health. Equal digests = equal owners for every key.
+// 16 hex digits over all that decides an owner: scheme and its parameters, key template, and of
+// each server name, label, weight and whether it is on the ring. Independent of the order of the
+// list (for schemes that ignore it), of addresses and of health. Equal digests = equal owners for
+// every key.
 [[nodiscard]] std::string ring_digest(const config::Pool& pool);
 
 // One side of a comparison.
 struct Side {
-  const config::Pool* pool;   // null: the pool does not exist on this side
-  const ring::Ring* ring;     // null with it
+  const config::Pool* pool;  // null: the pool does not exist on this side
+  const ring::Ring* ring;    // null with it
 };
 
 struct ServerReport {
@@ -61,13 +62,13 @@ struct Report {
   std::string scheme;
   bool exact = true;
   std::optional<std::string> digest_before, digest_after;
-  double moved_ratio = 0;    // sum of `moves`
-  double minimum_ratio = 0;  // sum of max(0, expected after - expected before)
-  double needless_ratio = 0; // moved between servers whose name and weight both lists share
+  double moved_ratio = 0;     // sum of `moves`
+  double minimum_ratio = 0;   // sum of max(0, expected after - expected before)
+  double needless_ratio = 0;  // moved between servers whose name and weight both lists share
   std::vector<ring::Move> moves;
   std::vector<ServerReport> servers;  // union of both lists, by name
   double max_remap = 0, max_shrink = 0, shrink_ratio = 0;
-  Guard refused_by = Guard::none;     // what a guarded reload would say; max_shrink is looked at first
+  Guard refused_by = Guard::none;  // what a guarded reload would say; max_shrink is looked at first
   std::optional<KeyCount> keys;
 
   [[nodiscard]] bool ring_changed() const noexcept { return !moves.empty(); }
