@@ -76,13 +76,13 @@ void Loop::end_of_turn() {
 
 // Reads begun at the end of the last turn and not answered since are waiting: their empty blocks go
 // back. Those that were answered at once have been handled by now, since their events were queued
-// before this one.
+// before this one. Only where a write was waited for too, Asio may have filled the block and queued
+// the event behind this one: the events of one descriptor are not queued together.
 void Loop::reclaim_blocks() {
   for (Stream* stream : lent_) {
     if (stream == nullptr) continue;
     stream->block_is_lent_ = false;
-    if (stream->reading_ && stream->in_.empty() && !stream->waiting_to_write_)
-      stream->in_.release();
+    if (stream->reading_ && stream->in_.empty() && !stream->write_waited_) stream->in_.release();
   }
   lent_.clear();
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -76,7 +77,7 @@ class SocketStream final : public Stream {
 
   void wait_writable() override {
     ++operations_;
-    waiting_to_write_ = true;
+    waiting_to_write_ = write_waited_ = true;
     socket_.async_wait(Socket::wait_write, [this](const error_code& error) {
       waiting_to_write_ = false;
       if (finished()) owner_.on_writable(error);
@@ -178,6 +179,11 @@ class SocketStream final : public Stream {
   void start_read() override {
     ++operations_;
     reading_ = true;
+    write_waited_ = waiting_to_write_;
+    if (ended_) {
+      // Asio would wait for an edge that never comes again.
+      return asio::post(loop_.io, [this] { on_read(asio::error::eof, 0); });
+    }
     socket_.async_read_some(LentBlock(*this), ReadHandler{this});
     if (in_.empty() && in_.has_block() && !block_is_lent_) {
       block_is_lent_ = true;
@@ -187,6 +193,7 @@ class SocketStream final : public Stream {
 
   void on_read(const error_code& error, std::size_t n) {
     reading_ = false;
+    ended_ = error == asio::error::eof;
     // The block went back to the pool between the read and this event: the octets are lost. Cannot
     // happen while handlers run in the order they were queued (Loop::reclaim_blocks).
     const bool lost = n > 0 && !in_.has_block();

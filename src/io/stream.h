@@ -25,7 +25,8 @@ class Stream {
  public:
   class Owner {
    public:
-    // `n` octets were appended to in(); or the peer's end (asio::error::eof), or an error.
+    // `n` octets were appended to in(); or the peer's end (asio::error::eof), or an error. The end
+    // is told again to each read that is asked for after it.
     virtual void on_read(const error_code& error, std::size_t n) = 0;
     // The wait of wait_readable() or wait_writable() is over.
     virtual void on_readable(const error_code& error) = 0;
@@ -83,11 +84,13 @@ class Stream {
   Loop& loop_;
   Buffer in_;
   bool closed_ = false;
+  bool ended_ = false;         // the peer's end was read
   bool reading_ = false;       // a read is under way
   bool read_queued_ = false;   // waits for the end of the turn
   bool watch_queued_ = false;  // in one of the loop's watch lists
   bool watch_wanted_ = false;
   bool waiting_to_write_ = false;
+  bool write_waited_ = false;    // at some time since the read under way was begun
   bool block_is_lent_ = false;   // empty block that an unfinished read holds
   std::uint8_t operations_ = 0;  // handlers still to come
 };

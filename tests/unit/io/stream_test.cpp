@@ -1,0 +1,129 @@
+#include "io/stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace clockwise::io {
+namespace {
+
+// Runs what is ready now.
+void run(Loop& loop) {
+  loop.io.restart();
+  loop.io.poll();
+}
+
+// One end of a pair of sockets as a stream, the other one in the hand of the test.
+class Peer final : public Stream::Owner {
+ public:
+  explicit Peer(Loop& loop) : loop_(loop) {
+    std::array<int, 2> pair{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+    far_ = pair[1];
+    stream = make_stream(loop, *this, AF_UNIX, pair[0]);
+  }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  ~Peer() {
+    stream->close();
+    run(loop_);  // its operations end before it does
+    EXPECT_TRUE(stream->quiet());
+    ::close(far_);
+  }
+
+  void send(std::string_view text) const {
+    EXPECT_EQ(::send(far_, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+  void end() const { ::shutdown(far_, SHUT_WR); }
+  // Fills the socket, so that a write has to wait until drain().
+  void fill() const {
+    const std::array<char, 4096> block{};
+    const iovec piece{const_cast<char*>(block.data()), block.size()};
+    while (stream->write({&piece, 1}).size > 0) {
+    }
+  }
+  void drain() const {
+    std::array<char, 65536> block;
+    while (::recv(far_, block.data(), block.size(), 0) > 0) {
+    }
+  }
+
+  std::unique_ptr<Stream> stream;
+  std::function<void()> when_read;
+  std::string received;
+  int ends = 0;
+  int errors = 0;
+  int writable = 0;
+
+ private:
+  void on_read(const error_code& error, std::size_t) override {
+    ends += error == boost::asio::error::eof ? 1 : 0;
+    errors += error && error != boost::asio::error::eof ? 1 : 0;
+    received.append(stream->in().view());
+    stream->in().clear();
+    if (when_read) when_read();
+  }
+  void on_readable(const error_code&) override {}
+  void on_writable(const error_code&) override { ++writable; }
+  void on_connected(const error_code&) override {}
+
+  Loop& loop_;
+  int far_ = -1;
+};
+
+TEST(Stream, TheEndIsToldToEachReadAfterIt) {
+  Loop loop;
+  Peer peer(loop);
+  peer.end();
+  for (int reads = 1; reads <= 3; ++reads) {
+    peer.stream->read_soon();
+    run(loop);
+    EXPECT_EQ(peer.ends, reads);
+  }
+}
+
+TEST(Stream, NothingIsLostWhenAReadAndAWriteBecomeReadyTogether) {
+  Loop loop;
+  Peer first(loop);
+  Peer both(loop);
+  // Another stream's event, handled before, asks for the end of the turn; there the empty block of
+  // an unanswered read goes back.
+  first.when_read = [&] { loop.want_end_of_turn(); };
+  first.stream->read_soon();
+  both.fill();
+  both.stream->wait_writable();
+  both.stream->read_soon();
+  run(loop);
+
+  first.send("x");
+  both.send("answer");
+  both.drain();
+  run(loop);
+  EXPECT_EQ(both.writable, 1);
+  EXPECT_EQ(both.received, "answer");
+  EXPECT_EQ(both.errors, 0);
+}
+
+TEST(Stream, AnEmptyBlockGoesBackWhileAReadWaits) {
+  Loop loop;
+  Peer peer(loop);
+  peer.stream->read_soon();
+  run(loop);
+  EXPECT_TRUE(peer.stream->reading());
+  loop.want_end_of_turn();
+  run(loop);
+  EXPECT_FALSE(peer.stream->in().has_block());
+  peer.send("later");
+  run(loop);
+  EXPECT_EQ(peer.received, "later");
+}
+
+}  // namespace
+}  // namespace clockwise::io
