@@ -1,5 +1,6 @@
 #include "proxy/session.h"
 
+#include <algorithm>
 #include <boost/asio/error.hpp>
 #include <cstring>
 
@@ -9,9 +10,10 @@ namespace clockwise::proxy {
 namespace {
 
 // After an answer that ends the connection while the client still sends: read on for a while, or
-// the kernel's reset would destroy the answer on its way (RFC 9112 section 9.6).
-constexpr io::Milliseconds kLinger = 2'000;
-constexpr std::uint32_t kLingerOctets = 1024 * 1024;
+// the kernel's reset would destroy the answer on its way (RFC 9112 section 9.6). Many clients look
+// for an answer only after their last octet.
+constexpr io::Milliseconds kLingerSilence = 2'000;
+constexpr io::Milliseconds kLingerInAll = 30'000;
 
 // How long a connection that is idle when the drain begins may still bring a request: one that is
 // on its way must be answered, not reset.
@@ -75,11 +77,21 @@ void Session::on_read(const io::error_code& error, std::size_t n) {
     case State::gone:
       return;
     case State::idle:
+      if (!error && only_blank_lines()) return client_->read_soon();
+      break;
     case State::head:
       break;
   }
   if (error) return leave(false);
   read_head();
+}
+
+// Before a request they are skipped (RFC 9112 2.2); they are none, so the wait goes on as it was.
+bool Session::only_blank_lines() {
+  io::Buffer& in = client_->in();
+  in.consume(http::leading_blank_lines(in.view()));
+  client_->release_empty_block();
+  return in.empty() || in.view() == "\r";
 }
 
 void Session::on_readable(const io::error_code& error) {
@@ -141,7 +153,7 @@ void Session::exchange_done(bool keep, bool clean) {
     if (!client_->in().empty()) return read_head();
     return wait_for_request();
   }
-  if (clean && client_->in().empty()) return leave(false);
+  if (clean && client_->in().empty() && !client_->has_news()) return leave(false);
   linger();
 }
 
@@ -155,15 +167,17 @@ void Session::linger() {
   client_->shutdown_send();
   client_->in().clear();
   client_->read_soon();
-  lingered_octets_ = 0;
-  set_deadline(listener_.context().loop.now() + kLinger);
+  const io::Milliseconds now = listener_.context().loop.now();
+  linger_until_ = now + kLingerInAll;
+  set_deadline(now + kLingerSilence);
 }
 
 void Session::drain_lingering(const io::error_code& error) {
-  lingered_octets_ += static_cast<std::uint32_t>(client_->in().size());
   client_->in().clear();
-  if (error || lingered_octets_ > kLingerOctets) return leave(false);
+  if (error) return leave(false);
   client_->read_soon();
+  set_deadline(
+      std::min(linger_until_, listener_.context().loop.refresh() / 1'000'000 + kLingerSilence));
 }
 
 void Session::on_deadline() {

@@ -54,6 +54,7 @@ class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines
   void on_deadline() override;
 
   void read_head();
+  [[nodiscard]] bool only_blank_lines();
   void wait_for_more_head();
   void wait_for_request();
   void linger();
@@ -66,7 +67,7 @@ class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines
   Exchange* exchange_ = nullptr;
   std::uint64_t head_started_ns_ = 0;
   std::size_t scanned_ = 0;
-  std::uint32_t lingered_octets_ = 0;
+  io::Milliseconds linger_until_ = 0;
   State state_ = State::idle;
   bool trusted_ = false;
   bool reading_heads_ = false;  // in the loop of read_head()

@@ -154,18 +154,22 @@ class Worker::Impl {
     }
     for (auto& listener : listeners_) {
       if (!listener) continue;
-      // Its connections end with their next answer; until then they are served by the pool that
-      // stands in for the one they knew.
-      const auto same = views.find(listener->config().pool);
-      PoolView* pool = same != views.end() ? same->second
-                       : views.empty()     ? nullptr
-                                           : views.begin()->second;
-      listener->configure(std::make_shared<const ListenerSpec>(listener->spec()), pool);
       listener->drain();
       leaving_.push_back(std::move(listener));
     }
     listeners_ = std::move(next);
+    for (auto& listener : leaving_) give_stand_in(*listener, views);
     return result;
+  }
+
+  // The connections of a listener that left end with their next answer. Until then, through however
+  // many changes, they are served by the pool that stands in for the one they knew.
+  static void give_stand_in(Listener& listener, const std::map<std::string, PoolView*>& views) {
+    const auto same = views.find(listener.config().pool);
+    PoolView* pool = same != views.end() ? same->second
+                     : views.empty()     ? nullptr
+                                         : views.begin()->second;
+    listener.configure(std::make_shared<const ListenerSpec>(listener.spec()), pool);
   }
 
   // Connections to servers that no view of the newest snapshot names.
