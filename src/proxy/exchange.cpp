@@ -105,11 +105,13 @@ void Exchange::time_out_head(Session& session) {
   reply(408, {}, "the request head did not arrive in time");
 }
 
-// The next distinct server on the walk that has not failed this request.
+// The next distinct server on the walk that has not failed this request. It may have a connection
+// that is ready at once, so the head must be back in the scratch before.
 void Exchange::route() {
   const auto next = view_->pool->ring->successor(hash_, tried_);
   if (!next) return give_up(last_failure_);
   target_index_ = *next;
+  rescan_head();
   lease(false);
 }
 
@@ -123,8 +125,7 @@ void Exchange::lease(bool fresh) {
   phase_ = Phase::connecting;
   server_ = &target_->lease(*this, fresh);
   if (!server_->connected()) {
-    server_due_ = now() + ms(view_->pool->config.timeouts.connect);
-    return update_deadline();
+    return await(Side::server, view_->pool->config.timeouts.connect);
   }
   // What may not be sent twice is not sent on a connection that the server has ended meanwhile.
   if (!http::is_idempotent(method_) && server_->stream().has_news()) {
@@ -204,7 +205,7 @@ void Exchange::release_server(bool reusable) {
   if (server_ == nullptr) return;
   upstream::ServerConnection& server = *server_;
   server_ = nullptr;
-  server_due_ = io::Deadlines::kNever;
+  due_ = io::Deadlines::kNever;
   splice_.reset();
   target_->give_back(server, reusable, no_body_answer_);
 }
@@ -231,7 +232,7 @@ void Exchange::finish() {
   at(cells.requests, metrics::code_of(status_)).add();
   cells.duration.observe(context_.loop.now_ns() - started_ns_);
   const bool clean = request_body_.done();
-  const bool keep = keep_alive_ && clean && !client_ended_;
+  const bool keep = keep_alive_ && clean;
   log();
   release_request_octets();
   leave_session();
@@ -289,7 +290,7 @@ void Exchange::leave_session() {
   to_server_.clear();
   splice_.reset();
   tried_.clear();
-  client_due_ = server_due_ = watch_due_ = io::Deadlines::kNever;
+  due_ = watch_due_ = io::Deadlines::kNever;
   request_octets_ = response_octets_ = head_size_ = 0;
   response_scanned_ = 0;
   attempts_ = interims_ = 0;
@@ -298,7 +299,7 @@ void Exchange::leave_session() {
   minor_version_ = 1;
   keep_alive_ = replayable_ = true;
   accepts_json_ = fresh_tried_ = request_written_ = server_failed_writing_ = false;
-  answer_started_ = server_keep_alive_ = no_body_answer_ = client_ended_ = false;
+  answer_started_ = server_keep_alive_ = no_body_answer_ = false;
   sent_to_client_ = 0;
   logged_ = false;
   log_text_.clear();
@@ -309,22 +310,19 @@ void Exchange::leave_session() {
   context_.give_back(*this);
 }
 
-void Exchange::update_deadline() {
-  session_->set_deadline(std::min({client_due_, server_due_, watch_due_}));
+// At any time exactly one side must make the next move, or the exchange would wait for ever.
+void Exchange::await(Side side, std::chrono::milliseconds patience) {
+  awaited_ = side;
+  due_ = now() + ms(patience);
+  update_deadline();
 }
 
+void Exchange::update_deadline() { session_->set_deadline(std::min(due_, watch_due_)); }
+
 void Exchange::on_deadline(io::Milliseconds time) {
-  if (server_due_ <= time) {
-    server_due_ = io::Deadlines::kNever;
-    if (phase_ == Phase::connecting) return fail(Failure::connect_timeout);
-    if (answer_started_) {
-      return cut_by_server(metrics::BackendError::timeout, "the server sent nothing for too long");
-    }
-    return fail(Failure::timeout);
-  }
-  if (client_due_ <= time) {
-    client_due_ = io::Deadlines::kNever;
-    return client_too_slow();
+  if (due_ <= time) {
+    due_ = io::Deadlines::kNever;
+    return awaited_ == Side::server ? server_too_slow() : client_too_slow();
   }
   if (watch_due_ <= time) {
     watch_due_ = io::Deadlines::kNever;
@@ -334,9 +332,14 @@ void Exchange::on_deadline(io::Milliseconds time) {
   update_deadline();
 }
 
+void Exchange::server_too_slow() {
+  if (phase_ == Phase::connecting) return fail(Failure::connect_timeout);
+  if (!answer_started_) return fail(Failure::timeout);
+  cut_by_server(metrics::BackendError::timeout, "the server sent nothing for too long");
+}
+
 void Exchange::client_too_slow() {
-  const bool request_is_due = !request_body_.done() && to_client_.empty();
-  if (answer_started_ || !request_is_due) return cut("the client made no progress");
+  if (answer_started_ || phase_ == Phase::replying) return cut("the client made no progress");
   at(session_->listener().cells().request_errors, RequestError::timeout).add();
   if (server_ != nullptr) {
     count_attempt(Code::other);
@@ -350,16 +353,14 @@ void Exchange::watch_client() { watch_due_ = now() + kWatchClientAfter; }
 
 void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   context_.loop.refresh();
-  const bool body_is_due = !request_body_.done() && phase_ != Phase::replying;
-  if (error) {
-    if (error != boost::asio::error::eof) return client_left();
-    if (!body_is_due) {
-      client_ended_ = true;  // half-closed after a whole request: it may still take the answer
-      return;
-    }
-    return request_body_bad("the request body ended before its time");
-  }
-  if (body_is_due) relay_request_body();
+  if (error && error != boost::asio::error::eof) return client_left();
+  // What comes before its turn stays in the buffer; an end is found again by the next read. A
+  // client that half-closed after a whole request still gets its answer.
+  const bool body_is_due = !request_body_.done() && phase_ != Phase::connecting &&
+                           phase_ != Phase::replying && to_server_.empty();
+  if (!body_is_due) return;
+  if (error) return request_body_bad("the request body ended before its time");
+  relay_request_body();
 }
 
 void Exchange::on_client_readable(const io::error_code& error) {
@@ -371,7 +372,6 @@ void Exchange::on_client_readable(const io::error_code& error) {
 void Exchange::on_client_writable(const io::error_code& error) {
   context_.loop.refresh();
   if (error) return client_left();
-  client_due_ = io::Deadlines::kNever;
   if (splice_ && splice_->towards_client()) return run_splice();
   response_written(to_client_.flush(session_->client()));
 }

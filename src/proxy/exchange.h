@@ -8,6 +8,7 @@
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ class Exchange final : upstream::ServerConnection::User {
 
  private:
   enum class Phase : std::uint8_t { over, routing, connecting, sending, head, body, replying };
+  enum class Side : std::uint8_t { client, server };
 
   // exchange.cpp: begin, route, fail, end
   void begin(Session& session);
@@ -59,12 +61,14 @@ class Exchange final : upstream::ServerConnection::User {
   void cut_by_server(metrics::BackendError error, std::string_view reason);
   void client_left();
   void client_too_slow();
+  void server_too_slow();
   void leave_session();
   void count_attempt(metrics::Code code);
   void count_remapped(std::uint64_t hash);
   void remember_for_log();
   void log();
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
+  void await(Side side, std::chrono::milliseconds patience);
   void update_deadline();
   void watch_client();
 
@@ -73,6 +77,7 @@ class Exchange final : upstream::ServerConnection::User {
   void rescan_head();
   [[nodiscard]] bool add_request_body(std::size_t at);
   void request_written(Outbox::Result result);
+  void request_awaits(Side side);
   void relay_request_body();
   void request_body_bad(std::string_view why);
   void body_too_large();
@@ -94,6 +99,7 @@ class Exchange final : upstream::ServerConnection::User {
   void response_written(Outbox::Result result);
   void relay_response_body();
   void response_progress();
+  void answer_awaits(Side side);
 
   // exchange_splice.cpp: big plain bodies
   [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to,
@@ -114,10 +120,9 @@ class Exchange final : upstream::ServerConnection::User {
   std::unique_ptr<Splice> splice_;
 
   std::uint64_t hash_ = 0;
-  std::uint64_t started_ns_ = 0;                         // first octet of the request
-  std::uint64_t dispatched_ns_ = 0;                      // this attempt
-  io::Milliseconds client_due_ = io::Deadlines::kNever;  // client must have moved by then
-  io::Milliseconds server_due_ = io::Deadlines::kNever;
+  std::uint64_t started_ns_ = 0;                        // first octet of the request
+  std::uint64_t dispatched_ns_ = 0;                     // this attempt
+  io::Milliseconds due_ = io::Deadlines::kNever;        // awaited_ must have moved by then
   io::Milliseconds watch_due_ = io::Deadlines::kNever;  // look whether the client is still there
   std::uint32_t request_octets_ =
       0;  // at the front of the client's buffer that belong to the request
@@ -133,6 +138,7 @@ class Exchange final : upstream::ServerConnection::User {
   Failure last_failure_ = Failure::no_server;
   std::uint16_t status_ = 0;
   Phase phase_ = Phase::over;
+  Side awaited_ = Side::server;
   http::Method method_ = http::Method::get;
   std::uint8_t minor_version_ = 1;
   bool keep_alive_ = true;
@@ -144,7 +150,6 @@ class Exchange final : upstream::ServerConnection::User {
   bool answer_started_ = false;         // an octet of a final answer went to the client
   bool server_keep_alive_ = false;
   bool no_body_answer_ = false;  // HEAD, 204, 304
-  bool client_ended_ = false;    // half-closed after its request
   std::uint64_t sent_to_client_ = 0;
 
   // Kept for the access log only.

@@ -15,18 +15,17 @@ void Exchange::on_server_connected(const io::error_code& error) {
     return fail(error == boost::asio::error::timed_out ? Failure::connect_timeout
                                                        : Failure::connect);
   }
-  server_due_ = io::Deadlines::kNever;
   rescan_head();
   send_request();
 }
 
 // The worker's scratch has served other requests meanwhile. The octets are the same, and so is what
-// the scanner says about them.
+// the scanner says about them; the limits may have been lowered by a reload, and no longer count.
 void Exchange::rescan_head() {
-  const auto& limits = session_->listener().config().limits;
+  constexpr http::HeadLimits kNone{.size = UINT32_MAX, .fields = UINT32_MAX};
   std::size_t scanned = 0;
-  (void)http::scan_request(session_->client().in().view().substr(0, head_size_),
-                           {limits.header_size, limits.headers}, context_.request, scanned);
+  (void)http::scan_request(session_->client().in().view().substr(0, head_size_), kNone,
+                           context_.request, scanned);
 }
 
 // REQUIRES: Context::request is this request's head.
@@ -84,44 +83,41 @@ void Exchange::request_written(Outbox::Result result) {
   const std::size_t octets = to_server_.take_octets();
   target_->cells().sent_bytes.add(octets);
   request_written_ |= octets > 0;
-  const auto patience =
-      static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
   if (!answer_started_) server_->stream().read_soon();  // it may answer before it has read all
   switch (result) {
     case Outbox::Result::failed:
       // It may have answered before it stopped reading; that answer counts.
       server_failed_writing_ = true;
       if (!request_written_) return fail(Failure::reset);
-      server_due_ = now() + patience;
-      return update_deadline();
+      return request_awaits(Side::server);
     case Outbox::Result::blocked:
       server_->stream().wait_writable();
-      server_due_ = now() + patience;
-      return update_deadline();
+      return request_awaits(Side::server);
     case Outbox::Result::sent:
       break;
   }
   if (request_body_.done()) return request_sent();
   replayable_ = false;
   release_request_octets();
+  if (!session_->client().in().empty()) return relay_request_body();  // came before its turn
   if (try_splice(request_body_, session_->client(), server_->stream(), false)) return;
   session_->client().read_soon();
-  client_due_ =
-      now() + static_cast<io::Milliseconds>(session_->listener().config().timeouts.body.count());
-  update_deadline();
+  request_awaits(Side::client);
+}
+
+// Who must make the next move for the request to go on. Once the answer has begun, only the answer
+// is watched: a server that answers need not read, and a client that is answered need not send.
+void Exchange::request_awaits(Side side) {
+  if (answer_started_) return;
+  await(side, side == Side::server ? view_->pool->config.timeouts.response
+                                   : session_->listener().config().timeouts.body);
 }
 
 void Exchange::request_sent() {
-  client_due_ = io::Deadlines::kNever;
-  if (answer_started_) {
-    release_request_octets();
-    return update_deadline();
-  }
+  if (answer_started_) return release_request_octets();
   phase_ = Phase::head;
-  server_due_ =
-      now() + static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
   watch_client();
-  update_deadline();
+  request_awaits(Side::server);
 }
 
 void Exchange::relay_request_body() {

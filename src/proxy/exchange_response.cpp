@@ -170,10 +170,8 @@ void Exchange::response_written(Outbox::Result result) {
       return client_left();
     case Outbox::Result::blocked:
       session_->client().wait_writable();
-      server_due_ = io::Deadlines::kNever;  // we do not read, so it need not send
-      client_due_ = now() + static_cast<io::Milliseconds>(
-                                session_->listener().config().timeouts.write.count());
-      return update_deadline();
+      if (!answer_started_ && phase_ != Phase::replying) return;  // a 1xx may wait
+      return answer_awaits(Side::client);
     case Outbox::Result::sent:
       break;
   }
@@ -198,9 +196,13 @@ void Exchange::response_progress() {
   if (!splice_ && try_splice(response_body_, server, session_->client(), true)) return;
   server.release_empty_block();
   server.read_soon();
-  server_due_ =
-      now() + static_cast<io::Milliseconds>(view_->pool->config.timeouts.response.count());
-  update_deadline();
+  answer_awaits(Side::server);
+}
+
+// Who must make the next move for the answer to go on.
+void Exchange::answer_awaits(Side side) {
+  await(side, side == Side::server ? view_->pool->config.timeouts.response
+                                   : session_->listener().config().timeouts.write);
 }
 
 }  // namespace clockwise::proxy

@@ -40,29 +40,15 @@ void Exchange::run_splice() {
     server_cells.sent_bytes.add(sent);
     request_body_.spliced(received);
   }
-  const auto& pool = view_->pool->config.timeouts;
-  const auto& listener = session_->listener().config().timeouts;
-  const auto server_patience = static_cast<io::Milliseconds>(pool.response.count());
   io::Stream& client = session_->client();
   io::Stream& server = server_->stream();
-  client_due_ = server_due_ = io::Deadlines::kNever;
   switch (state) {
     case Splice::State::wait_source:
       (towards_client ? server : client).wait_readable();
-      if (towards_client) {
-        server_due_ = now() + server_patience;
-      } else {
-        client_due_ = now() + static_cast<io::Milliseconds>(listener.body.count());
-      }
-      return update_deadline();
+      return towards_client ? answer_awaits(Side::server) : request_awaits(Side::client);
     case Splice::State::wait_sink:
       (towards_client ? client : server).wait_writable();
-      if (towards_client) {
-        client_due_ = now() + static_cast<io::Milliseconds>(listener.write.count());
-      } else {
-        server_due_ = now() + server_patience;
-      }
-      return update_deadline();
+      return towards_client ? answer_awaits(Side::client) : request_awaits(Side::server);
     case Splice::State::done:
       splice_.reset();
       return towards_client ? response_progress() : request_sent();
