@@ -127,8 +127,10 @@ void Exchange::lease(bool fresh) {
   if (!server_->connected()) {
     return await(Side::server, view_->pool->config.timeouts.connect);
   }
-  // What may not be sent twice is not sent on a connection that the server has ended meanwhile.
-  if (!http::is_idempotent(method_) && server_->stream().has_news()) {
+  // What may not or cannot be sent twice, because it will not be kept, is not sent on a connection
+  // that the server has ended meanwhile.
+  const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
+  if (only_once && server_->stream().has_news()) {
     target_->cells().in_flight.sub();
     release_server(false);
     return lease(true);

@@ -298,6 +298,25 @@ class EarlyAnswers(Base):
                 self.assertFalse(connection.reader.reset)
 
 
+class StaleConnections(Base):
+    def test_a_body_that_is_not_kept_is_not_sent_on_a_connection_that_ended(self):
+        def handler(exchange):
+            body = exchange.read_body()
+            if exchange.request.method == b"GET":  # the answer and the end in one segment
+                exchange.sock.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", socket.MSG_MORE)
+                exchange.close()
+            exchange.reply(200, str(len(body)).encode())
+
+        proxy = self.site([Origin(handler, name="a")], pool={"retry": {"attempts": 0}})
+        both = wire.request_text("GET", "/") + wire.request_text("PUT", "/", body=b"x" * 200_000)
+        with wire.Connection(proxy.web) as connection:
+            for _ in range(5):
+                connection.send(both)
+                self.assertEqual(connection.response().status, 200)
+                answer = connection.response("PUT")
+                self.assertEqual((answer.status, answer.text), (200, "200000"))
+
+
 class LeavingListeners(unittest.TestCase):
     def test_a_half_read_head_outlives_its_listener_and_two_reloads(self):
         with Upstream("a") as a, Upstream("b") as b:
