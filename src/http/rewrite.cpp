@@ -179,10 +179,15 @@ class RequestWriter {
     }
   }
 
+  // RFC 7239 section 6.2 for who has no address.
+  [[nodiscard]] std::string_view client() const {
+    return context_.client_ip.empty() ? std::string_view("unknown") : context_.client_ip;
+  }
+
   void write_x_forwarded() {
     out_.write(via(head_.minor_version), "X-Forwarded-For: ");
     write_received(Field::x_forwarded_for);
-    out_.write(context_.client_ip, "\r\n");
+    out_.write(client(), "\r\n");
     if (!context_.trusted || !has_forwarded_proto_) {
       out_.write("X-Forwarded-Proto: ", context_.scheme, "\r\n");
     }
@@ -195,9 +200,8 @@ class RequestWriter {
   void write_forwarded() {
     out_.write(via(head_.minor_version), "Forwarded: ");
     write_received(Field::forwarded);
-    const bool v6 = context_.client_ip.find(':') != std::string_view::npos;
-    out_.write(v6 ? "for=\"[" : "for=", context_.client_ip,
-               v6 ? "]\";proto=" : ";proto=", context_.scheme);
+    const bool v6 = client().find(':') != std::string_view::npos;
+    out_.write(v6 ? "for=\"[" : "for=", client(), v6 ? "]\";proto=" : ";proto=", context_.scheme);
     if (!head_.authority.empty()) {
       const std::string_view quote = is_token(head_.authority) ? "" : "\"";
       out_.write(";host=", quote, head_.authority, quote);

@@ -109,7 +109,7 @@ inline std::span<const std::string_view> Gather::slices() const noexcept {
 enum class ForwardedStyle : std::uint8_t { x_forwarded_for, forwarded, off };
 
 struct RequestContext {
-  std::string_view client_ip = {};  // text, v6 without brackets
+  std::string_view client_ip = {};  // text, v6 without brackets; empty: a unix socket, `unknown`
   std::string_view scheme = "http";
   bool trusted = false;  // the client's own X-Forwarded-* and Forwarded are kept, and
                          // the one of `style` extended; otherwise they are dropped

@@ -1,17 +1,16 @@
 #include "proxy/listener.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
 
 #include "proxy/session.h"
@@ -70,31 +69,44 @@ Result<void> Listener::open() {
                             config.address.text, error.message()));
   };
   boost::system::error_code error;
-  io::Endpoint endpoint;
   if (config.address.is_unix()) {
-    endpoint = asio::local::stream_protocol::endpoint(config.address.path);
+    share(error);
   } else {
-    const auto address = asio::ip::make_address(config.address.host, error);
-    if (error) return failed(error);
-    endpoint = asio::ip::tcp::endpoint(address, config.address.port);
+    bind(error);
   }
-  acceptor_.open(endpoint.protocol(), error);
-  if (error) return failed(error);
-  const int on = 1;
-  const int fd = acceptor_.native_handle();
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (!config.address.is_unix()) {
-    ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-    // Accepted sockets inherit it, which saves a call for each.
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  acceptor_.bind(endpoint, error);
-  if (error) return failed(error);
-  acceptor_.listen(kBacklog, error);
   if (error) return failed(error);
   acceptor_.native_non_blocking(true, error);
   if (error) return failed(error);
   return {};
+}
+
+// Opens a socket of this worker's own.
+void Listener::bind(boost::system::error_code& error) {
+  const config::Address& wanted = spec_->config.address;
+  const auto address = asio::ip::make_address(wanted.host, error);
+  if (error) return;
+  const io::Endpoint endpoint = asio::ip::tcp::endpoint(address, wanted.port);
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return;
+  const int on = 1;
+  const int fd = acceptor_.native_handle();
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  // Accepted sockets inherit it, which saves a call for each.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(kBacklog, error);
+}
+
+// Accepts from the socket that all workers share.
+void Listener::share(boost::system::error_code& error) {
+  const int fd = ::fcntl(spec_->listening_descriptor, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) {
+    error = {errno, boost::system::system_category()};
+    return;
+  }
+  acceptor_.assign(asio::generic::stream_protocol(AF_UNIX, 0), fd, error);
+  if (error) ::close(fd);
 }
 
 void Listener::configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool) {

@@ -1,7 +1,7 @@
 // One listening socket of one worker: accepts, and is what its sessions look up their settings in.
 //
 // Each worker binds the same address with SO_REUSEPORT, so that the kernel spreads connections and
-// no worker wakes for another's. One thread.
+// no worker wakes for another's. A unix socket is shared by all. One thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -52,6 +52,8 @@ class Listener {
   void drop_all();
 
  private:
+  void bind(boost::system::error_code& error);
+  void share(boost::system::error_code& error);
   void accept_soon();
   void accept_ready();
   void pause_accepting();

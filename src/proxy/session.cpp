@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/asio/error.hpp>
-#include <cstring>
 
 #include "proxy/exchange.h"
 
@@ -30,7 +29,7 @@ Session::Session(Listener& listener, int family, int descriptor, std::string_vie
       client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
       trusted_(listener.trusts(client_ip)),
       ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
-  std::memcpy(ip_.data(), client_ip.data(), client_ip.size());
+  std::ranges::copy(client_ip, ip_.begin());
 }
 
 void Session::start() {

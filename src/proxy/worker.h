@@ -20,9 +20,11 @@ namespace clockwise::proxy {
 
 class AccessLog;
 
-// A listener as workers need it; the socket itself is opened per worker (SO_REUSEPORT).
+// A listener as workers need it; the socket itself is opened per worker (SO_REUSEPORT). A unix
+// socket cannot be: each worker accepts from a duplicate of the one that listens.
 struct ListenerSpec {
   config::Listener config;  // with the port that was taken, when the file says 0; host is numeric
+  int listening_descriptor = -1;                    // of a unix socket; not owned
   std::uint32_t max_connections_per_worker = 1024;  // `auto` resolved
   std::shared_ptr<upstream::ListenerCounters> counters;
 };

@@ -176,6 +176,7 @@ Result<proxy::ListenerSpec> Supervisor::listen(const config::Config& config,
   proxy::ListenerSpec spec;
   spec.config = listener;
   spec.config.address = std::move(*address);
+  spec.listening_descriptor = ports_.listening(listener.address);
   const std::uint32_t asked = listener.limits.max_connections;
   spec.max_connections_per_worker =
       asked == 0 ? *automatic : (asked + config.workers - 1) / config.workers;

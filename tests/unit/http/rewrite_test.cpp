@@ -137,6 +137,19 @@ TEST(RewriteRequest, KeepsAUsableRequestId) {
   EXPECT_EQ(id_of("X-Request-Id: " + std::string(129, 'a') + "\r\n"), "id-1;");
 }
 
+TEST(RewriteRequest, ClientOnAUnixSocketIsUnknown) {
+  RequestContext context = kContext;
+  context.client_ip = {};
+  const std::string input = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+  EXPECT_EQ(rewritten(input, context),
+            "GET / HTTP/1.1\r\nHost: h\r\nVia: 1.1 clockwise\r\nX-Forwarded-For: unknown\r\n"
+            "X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nX-Request-Id: id-1\r\n\r\n");
+  context.style = ForwardedStyle::forwarded;
+  EXPECT_EQ(rewritten(input, context),
+            "GET / HTTP/1.1\r\nHost: h\r\nVia: 1.1 clockwise\r\n"
+            "Forwarded: for=unknown;proto=http;host=h\r\nX-Request-Id: id-1\r\n\r\n");
+}
+
 TEST(RewriteRequest, CountsDownMaxForwardsAndAsksToClose) {
   RequestContext context = kContext;
   context.style = ForwardedStyle::off;
