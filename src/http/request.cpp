@@ -240,6 +240,7 @@ Progress read_max_forwards(std::string_view value, RequestHead& head) {
 // What the lines mean together, once all are there.
 Progress judge(std::string_view octets, const HeadLimits& limits, RequestHead& head) {
   const Found found = find_known(octets, head);
+  if (found.accept != nullptr) head.accepts_json = prefers_json(value_of(octets, *found.accept));
   if (!found.twice.empty()) {
     return found.length != nullptr || found.coding != nullptr ? bad_framing(head, found.twice)
                                                               : malformed(head, found.twice);
@@ -255,7 +256,6 @@ Progress judge(std::string_view octets, const HeadLimits& limits, RequestHead& h
     return refuse(head.refusal, 417, HeadError::malformed, "unknown expectation");
   }
   head.expect_continue = found.expect && head.minor_version > 0 && head.body.kind != BodyKind::none;
-  if (found.accept != nullptr) head.accepts_json = prefers_json(value_of(octets, *found.accept));
   if (found.max_forwards != nullptr) {
     return read_max_forwards(value_of(octets, *found.max_forwards), head);
   }

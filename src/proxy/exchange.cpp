@@ -43,6 +43,12 @@ RequestError error_of(http::HeadError error) noexcept {
   return RequestError::malformed;
 }
 
+// RFC 9209 2.3 for what is the client's fault.
+std::string_view error_token(unsigned status, std::string_view proxy_status) noexcept {
+  if (!proxy_status.empty() || status < 400) return proxy_status;
+  return status == 405 ? "http_request_denied" : "http_request_error";
+}
+
 template <class Enum>
 metrics::Cell& at(auto& cells, Enum which) noexcept {
   return cells[static_cast<std::size_t>(which)];
@@ -92,7 +98,11 @@ void Exchange::start(Session& session) {
 
 void Exchange::refuse(Session& session) {
   begin(session);
-  const http::Refusal& refusal = context_.request.refusal;
+  const http::RequestHead& head = context_.request;
+  const http::Refusal& refusal = head.refusal;
+  method_ = head.method_id;
+  minor_version_ = head.minor_version;
+  accepts_json_ = head.accepts_json;
   keep_alive_ = false;
   at(session.listener().cells().request_errors, error_of(refusal.reason)).add();
   reply(refusal.status, {}, refusal.text);
@@ -189,7 +199,7 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining();
   http::Reply answer;
   answer.status = status_;
-  answer.proxy_error = proxy_status;
+  answer.proxy_error = error_token(status, proxy_status);
   answer.text = text;
   answer.retry_after = status == 503 ? kRetryAfterSeconds : 0;
   answer.json = accepts_json_;

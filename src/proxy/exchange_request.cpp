@@ -44,6 +44,7 @@ void Exchange::send_request() {
   to.style = static_cast<http::ForwardedStyle>(config.forwarded.by);
   to.request_id = context_.request_ids.next();
   to.fallback_host = target_->address();
+  if (to.fallback_host.starts_with("unix:")) to.fallback_host = "localhost";
   http::Gather& gather = context_.gather;
   gather.clear();
   http::rewrite_request(in.view().substr(0, head_size_), head, to, gather);
