@@ -53,9 +53,12 @@ Response error_response(unsigned status, std::string_view code, std::string_view
   return response;
 }
 
+std::optional<Response> refuse_other_site(const Request& request) {
+  if (!from_another_site(request)) return std::nullopt;
+  return error_response(403, "forbidden", "a page of another site may only read here");
+}
+
 std::optional<Response> refuse_change(const Request& request, const std::string& token) {
-  if (from_another_site(request))
-    return error_response(403, "forbidden", "a page of another site may not change anything here");
   if (token.empty()) {
     if (request.local) return std::nullopt;
     return error_response(403, "forbidden",

@@ -1,7 +1,8 @@
-// Who may change something through the admin API.
+// Who may do what through the admin API.
 //
-// With a token: whoever shows it. Without: only peers on this machine. In both cases a browser that
-// was lured here by another page is turned away, since it would act with its user's reach.
+// Reading and planning: whoever gets here. Changing something: with a token whoever shows it,
+// without one only peers on this machine. A browser that was lured here by another page may only
+// read, whatever it shows, since it would act with its user's reach.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace clockwise::admin {
 
-// Nothing when the change may go on, else the refusal.
+// Nothing when the call may go on, else the refusal.
+[[nodiscard]] std::optional<Response> refuse_other_site(const Request& request);
 [[nodiscard]] std::optional<Response> refuse_change(const Request& request,
                                                     const std::string& token);
 

@@ -91,6 +91,7 @@ struct Api::Route {
   std::string_view method;
   std::vector<std::string_view> pattern;
   Response (Api::*answer)(const Call&);  // null: the reload, which answers later
+  bool changes = false;                  // something that goes on after the answer
 
   [[nodiscard]] bool matches(const std::vector<std::string>& path) const {
     return std::ranges::equal(pattern, path, [](std::string_view wanted, const std::string& have) {
@@ -121,7 +122,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "pools", "{pool}", "lookup"}, &Api::lookup},
       {"POST", {"api", "v1", "pools", "{pool}", "plan"}, &Api::plan},
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
-      {"POST", {"api", "v1", "reload"}, nullptr},
+      {"POST", {"api", "v1", "reload"}, nullptr, true},
   };
   return kRoutes;
 }
@@ -157,7 +158,9 @@ void Api::handle(const Request& request, const Reply& reply) {
         error_response(400, "bad_request", "a \"%\" in the target lacks its two hex digits"));
   const Route* route = find_route(request.method, target->path);
   if (!route) return reply(no_route(target->path));
-  if (request.method == "POST")
+  if (route->method != "GET")
+    if (auto refusal = refuse_other_site(request)) return reply(std::move(*refusal));
+  if (route->changes)
     if (auto refusal = refuse_change(request, token())) return reply(std::move(*refusal));
   if (!route->answer) return start_reload(*target, reply);
 

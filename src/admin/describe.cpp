@@ -32,11 +32,8 @@ constexpr std::string_view to_string(config::ServerState state) {
   return "";
 }
 
-// What tells a client why its reload was turned down.
-std::string_view error_code(const ReloadOutcome& outcome) {
-  if (outcome.result == ReloadResult::unreadable) return "unreadable";
-  if (outcome.result == ReloadResult::invalid) return "invalid";
-  return outcome.refused_by == Guard::max_shrink ? "max_shrink" : "max_remap";
+std::string_view code_of(Guard guard) {
+  return guard == Guard::max_shrink ? "max_shrink" : "max_remap";
 }
 
 // A problem of the whole file has no position to tell which file it is.
@@ -52,16 +49,22 @@ json::array describe_all(const T& items, auto describe_one) {
   return array;
 }
 
+// Everything that kept a reload from being applied; nothing when it was.
+json::array describe_reasons(const ReloadOutcome& outcome) {
+  if (outcome.result == ReloadResult::unreadable) return describe(outcome.errors, "unreadable");
+  if (outcome.result != ReloadResult::refused) return describe(outcome.errors, "invalid");
+  return describe_all(outcome.pools, [](const upstream::Report& report) {
+    return describe_error(code_of(report.refused_by), upstream::guard_reason(report)).at("error");
+  });
+}
+
 json::value describe_last_reload(const View& view) {
   if (!view.last_reload) return nullptr;
   const ReloadOutcome& last = *view.last_reload;
-  json::array errors = describe(last.errors, error_code(last));
-  if (last.result == ReloadResult::refused)
-    errors.push_back(describe_error(error_code(last), last.message).at("error"));
   return json::object{{"result", to_string(last.result)},
                       {"trigger", to_string(last.trigger)},
                       {"time", rfc3339(last.time)},
-                      {"errors", std::move(errors)}};
+                      {"errors", describe_reasons(last)}};
 }
 
 json::value describe_last_remap(const View& view, const std::string& pool) {
@@ -270,13 +273,11 @@ ReloadAnswer describe_reload(const ReloadOutcome& outcome) {
                               {"pools", std::move(pools)},
                               {"not_applied", describe_all(outcome.not_applied, not_applied)}}};
   }
-  const std::string_view code = error_code(outcome);
-  const json::value position =
-      outcome.errors.empty() ? json::value(nullptr) : describe(outcome.errors[0].position);
-  json::object body = describe_error(code, outcome.message, position);
-  body["errors"] = describe(outcome.errors, code);
-  body["pools"] = std::move(pools);
-  return {409, std::move(body)};
+  json::array errors = describe_reasons(outcome);
+  json::value first = errors.at(0);
+  return {409, json::object{{"error", std::move(first)},
+                            {"errors", std::move(errors)},
+                            {"pools", std::move(pools)}}};
 }
 
 json::value quantile(std::span<const std::uint64_t> bounds_ns,

@@ -110,13 +110,18 @@ std::uint32_t largest_points(const std::vector<ListedServer>& servers) {
 
 std::uint64_t points_of(const Server& server, std::uint32_t per_weight) {
   if (!server.on_ring()) return 0;
-  const double points = std::floor(per_weight * server.weight + 0.5);
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(points));
+  return static_cast<std::uint64_t>(std::floor(per_weight * server.weight + 0.5));
 }
 
 void check_points(const std::vector<ListedServer>& servers, const Ring& ring, const Field& list,
                   const std::optional<Field>& points) {
   const std::uint64_t total = total_points(servers, ring.points);
+  const bool owners = std::any_of(servers.begin(), servers.end(), [](const ListedServer& listed) {
+    return listed.server.on_ring();
+  });
+  if (owners && total == 0)
+    list.problem(fmt::format("the weights are so small that no server has a point at points: {}",
+                             ring.points));
   if (total <= kMaxPoints) return;
   const std::uint32_t fits = largest_points(servers);
   const std::string advice = fits > 0 ? fmt::format("points: {} would fit", fits)

@@ -19,7 +19,8 @@ struct ListedServer {
 // own any key: an empty one, or one whose weights are all 0.
 [[nodiscard]] std::vector<ListedServer> read_servers(const Field& list);
 
-// Reports more points than a pool may have: at `points`, or at the list where that is not written.
+// Reports more points than a pool may have, at `points`, or at the list where that is not written,
+// and weights that all round to no point.
 void check_points(const std::vector<ListedServer>& servers, const Ring& ring, const Field& list,
                   const std::optional<Field>& points);
 

@@ -50,6 +50,7 @@ void warn_of_wide_spread(const Servers& servers, const Ring& ring, const Field& 
     const Server& server = servers[i].server;
     if (!server.on_ring()) continue;
     const std::uint64_t owned = points_of(server, ring.points);
+    if (owned == 0) continue;  // its weight is too coarse, which has a warning of its own
     const double spread = 1 / std::sqrt(static_cast<double>(owned));
     if (spread <= kWideSpread) continue;
     const std::string message = fmt::format(

@@ -23,8 +23,7 @@ std::uint64_t xxh64(std::string_view text) noexcept { return XXH64(text.data(), 
 
 std::uint64_t point_count(double weight, std::uint32_t points_per_weight) {
   if (!(weight > 0)) return 0;
-  const double rounded = std::floor(points_per_weight * weight + 0.5);
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rounded));
+  return static_cast<std::uint64_t>(std::floor(points_per_weight * weight + 0.5));
 }
 
 std::uint64_t total_points(std::span<const Member> members, std::uint32_t points_per_weight) {

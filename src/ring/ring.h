@@ -65,7 +65,7 @@ inline constexpr std::uint32_t kMaxPoints = 4'000'000;
 // many others there are, so that a change of one server never moves a key between two others.
 // Points of equal position: the smaller label owns it (of equal labels, the earlier in the list).
 // Fails when the points of all members together exceed `max_points`; the message says which
-// `points` would fit. A positive weight so small that it rounds to no point at all gets one.
+// `points` would fit.
 [[nodiscard]] Result<std::shared_ptr<const Ring>> build_clockwise_ring(
     std::span<const Member> members, std::uint32_t points_per_weight,
     std::uint32_t max_points = kMaxPoints);

@@ -22,14 +22,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string guard_reason(const upstream::Report& report) {
-  if (report.refused_by == Guard::max_shrink)
-    return fmt::format("pool {}: {:.1f} % of the servers would leave, max_shrink is {:.1f} %",
-                       report.pool, report.shrink_ratio * 100, report.max_shrink * 100);
-  return fmt::format("pool {}: {:.1f} % of the keys would move, max_remap is {:.1f} %", report.pool,
-                     report.moved_ratio * 100, report.max_remap * 100);
-}
-
 std::string applied_message(const upstream::ReloadOutcome& outcome) {
   std::vector<std::string> parts;
   for (const upstream::Report& report : outcome.pools)
@@ -140,16 +132,15 @@ bool Reloader::weigh(Attempt& now) {
   for (const Guard guard : {Guard::max_shrink, Guard::max_remap}) {
     for (const PoolChange& pool : now.changes.pools) {
       if (!pool.refused() || pool.report.refused_by != guard) continue;
-      if (now.outcome.result != ReloadResult::refused) {
-        now.outcome.result = ReloadResult::refused;
-        now.outcome.refused_by = guard;
-        now.outcome.message =
-            guard_reason(pool.report) + "; a forced reload applies it all the same";
-      }
+      if (now.outcome.pools.empty()) now.outcome.refused_by = guard;
+      if (!now.outcome.pools.empty()) now.outcome.message += "; ";
+      now.outcome.message += upstream::guard_reason(pool.report);
+      now.outcome.result = ReloadResult::refused;
       now.outcome.pools.push_back(pool.report);
     }
   }
   if (now.outcome.result != ReloadResult::refused) return true;
+  now.outcome.message += "; a forced reload applies it all the same";
   now.outcome.config_digest = digest_;
   return false;
 }

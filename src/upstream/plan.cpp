@@ -172,7 +172,8 @@ Report plan(const Side& before, const Side& after) {
   report.max_remap = pool.max_remap;
   report.max_shrink = pool.max_shrink;
   report.shrink_ratio = shrink(old_seats, new_seats);
-  report.refused_by = refusal(report);
+  // A pool that comes or goes as a whole was hardly cut off by accident.
+  if (before.pool != nullptr && after.pool != nullptr) report.refused_by = refusal(report);
   return report;
 }
 

@@ -84,4 +84,12 @@ std::string summary(const Report& report) {
                      report.needless_ratio == 0 ? "0" : percent(report.needless_ratio));
 }
 
+std::string guard_reason(const Report& report) {
+  if (report.refused_by == Guard::max_shrink)
+    return fmt::format("pool {}: {:.1f} % of the servers would leave, max_shrink is {:.1f} %",
+                       report.pool, report.shrink_ratio * 100, report.max_shrink * 100);
+  return fmt::format("pool {}: {:.1f} % of the keys would move, max_remap is {:.1f} %", report.pool,
+                     report.moved_ratio * 100, report.max_remap * 100);
+}
+
 }  // namespace clockwise::upstream

@@ -245,6 +245,7 @@ TEST_F(ApiTest, InvalidReloadListsEveryError) {
   const json::value body = json::parse(response.body);
   EXPECT_EQ(body.at("error").at("code").as_string(), "invalid");
   EXPECT_EQ(body.at("error").at("position").at("line").to_number<int>(), 3);
+  EXPECT_EQ(body.at("error"), body.at("errors").at(0));
   EXPECT_EQ(body.at("errors").as_array().size(), 2U);
   EXPECT_TRUE(body.at("pools").as_array().empty());
 }
@@ -260,13 +261,16 @@ TEST_F(ApiTest, UnreadableFileHasNoPositionButAName) {
 
 TEST_F(ApiTest, RefusedReloadNamesTheGuard) {
   world.next_outcome.result = ReloadResult::refused;
-  world.next_outcome.refused_by = upstream::Guard::max_shrink;
-  world.next_outcome.message = "would drop 3 of 4 servers";
-  world.next_outcome.pools.resize(1);
+  world.next_outcome.pools.resize(2);
+  world.next_outcome.pools[0].refused_by = upstream::Guard::max_shrink;
+  world.next_outcome.pools[1].refused_by = upstream::Guard::max_remap;
   const Response response = world.post("/api/v1/reload");
   EXPECT_EQ(response.status, 409U);
-  EXPECT_EQ(error_code(response), "max_shrink");
-  EXPECT_EQ(json::parse(response.body).at("pools").as_array().size(), 1U);
+  const json::value body = json::parse(response.body);
+  EXPECT_EQ(body.at("error").at("code").as_string(), "max_shrink");
+  EXPECT_EQ(body.at("error"), body.at("errors").at(0));
+  EXPECT_EQ(body.at("errors").at(1).at("code").as_string(), "max_remap");
+  EXPECT_EQ(body.at("pools").as_array().size(), 2U);
 }
 
 TEST_F(ApiTest, LargeAnswersAreCompressedWhenAsked) {
@@ -338,6 +342,24 @@ TEST(Access, ReadingNeedsNoToken) {
   request.target = "/api/v1/pools";
   request.local = false;
   EXPECT_EQ(world.send(request).status, 200U);
+}
+
+// A plan changes nothing, so it is there for everyone who may read.
+TEST(Access, PlanningNeedsNoToken) {
+  for (const char* token : {"", "secret"}) {
+    World world;
+    world.config.admin.token = token;
+    world.publish({"a"});
+    Request request;
+    request.method = "POST";
+    request.target = "/api/v1/pools/pages/plan";
+    request.body = "servers:\n  - {name: a, address: 10.0.0.1:80}\n";
+    request.local = false;
+    EXPECT_EQ(world.send(request).status, 200U) << token;
+    request.host = "127.0.0.1:9901";
+    request.origin = "http://evil.example";
+    EXPECT_EQ(world.send(request).status, 403U) << token;
+  }
 }
 
 }  // namespace

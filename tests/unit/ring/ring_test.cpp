@@ -162,7 +162,7 @@ TEST(ClockwiseRing, CountsPointsByWeight) {
   const CountRow rows[] = {
       {"one", 1, 1024, 1024},           {"fraction", 1.5, 1024, 1536},
       {"rounds down", 0.3333, 100, 33}, {"rounds half up", 0.005, 100, 1},
-      {"half up above one", 2.5, 1, 3}, {"tiny gets one", 0.000001, 1024, 1},
+      {"half up above one", 2.5, 1, 3}, {"tiny has none", 0.0004, 1024, 0},
       {"zero has none", 0, 1024, 0},    {"large", 900, 1024, 921'600},
   };
   for (const CountRow& row : rows) {

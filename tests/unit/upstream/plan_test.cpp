@@ -169,7 +169,7 @@ TEST(Plan, AnAbsentPoolIsNullOnItsSideAndMovesNothing) {
   const Report gone = plan(here, kNoPool);
   EXPECT_EQ(gone.digest_after, std::nullopt);
   EXPECT_EQ(gone.shrink_ratio, 1);
-  EXPECT_EQ(gone.refused_by, Guard::max_shrink);
+  EXPECT_EQ(gone.refused_by, Guard::none);
 }
 
 struct GuardRow {

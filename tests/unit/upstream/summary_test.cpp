@@ -59,5 +59,19 @@ TEST(Summary, OfAVerySmallMoveDoesNotSayZero) {
   EXPECT_THAT(summary(plan(before, after)), MatchesRegex("added c: 0\\.00[0-9]+ % of .*"));
 }
 
+TEST(GuardReason, NamesTheLimitAndWhatIsAboveIt) {
+  Report report;
+  report.pool = "pages";
+  report.moved_ratio = 0.831;
+  report.max_remap = 0.6;
+  report.refused_by = Guard::max_remap;
+  EXPECT_EQ(guard_reason(report), "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %");
+  report.shrink_ratio = 0.75;
+  report.max_shrink = 0.5;
+  report.refused_by = Guard::max_shrink;
+  EXPECT_EQ(guard_reason(report),
+            "pool pages: 75.0 % of the servers would leave, max_shrink is 50.0 %");
+}
+
 }  // namespace
 }  // namespace clockwise::upstream
