@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "config/load.h"
+#include "runtime/preflight.h"
 
 namespace clockwise::cli {
 namespace {
@@ -18,9 +19,9 @@ std::string counted(std::size_t count, std::string_view word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
-int refuse(const std::string& file, const config::Failure& failure) {
-  print("", failure.problems);
-  fmt::print(stderr, "{} is not valid: {}\n", file, counted(failure.problems.size(), "problem"));
+int refuse(const std::string& file, const std::vector<config::Problem>& problems) {
+  print("", problems);
+  fmt::print(stderr, "{} is not valid: {}\n", file, counted(problems.size(), "problem"));
   return kError;
 }
 
@@ -40,8 +41,18 @@ int accept(const std::string& file, const config::Loaded& loaded) {
 int check(const std::string& config) {
   const config::LoadResult result =
       config::load(config, config::real_files(), config::real_environment());
-  if (const auto* failure = std::get_if<config::Failure>(&result)) return refuse(config, *failure);
-  return accept(config, std::get<config::Loaded>(result));
+  if (const auto* failure = std::get_if<config::Failure>(&result))
+    return refuse(config, failure->problems);
+  const auto& loaded = std::get<config::Loaded>(result);
+  runtime::Resolver resolver;
+  const auto lookup = [&](const std::set<std::string>& names, std::chrono::milliseconds patience) {
+    return resolver.lookup(names, patience);
+  };
+  const std::vector<config::Problem> problems =
+      runtime::preflight(config, loaded.config, config::real_files(), lookup);
+  if (problems.empty()) return accept(config, loaded);
+  print("warning: ", loaded.warnings);
+  return refuse(config, problems);
 }
 
 }  // namespace clockwise::cli

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/version.h"
 #include "cli/cli.h"
@@ -32,6 +34,27 @@ std::string check_ratio(const std::string& text) {
   return fmt::format("\"{}\" is not a share such as 20% or 0.2", text);
 }
 
+// The library reads "[a,b]" as a list of two and "++" as the end of a command. A key may look like
+// that, so it passes the library behind a mark.
+constexpr char kMark = '\x01';
+
+std::string marked(std::string text) {
+  const bool list = text.starts_with('[') && text.ends_with(']');
+  return list || text == "++" || text.starts_with(kMark) ? kMark + text : text;
+}
+
+void unmark(std::string& text) {
+  if (text.starts_with(kMark)) text.erase(0, 1);
+}
+
+// The arguments as the library wants them: the last one first.
+std::vector<std::string> arguments(int argc, char** argv) {
+  std::vector<std::string> all(argv + 1, argv + argc);
+  if (!all.empty() && all[0] == "lookup") std::ranges::transform(all, all.begin(), marked);
+  std::ranges::reverse(all);
+  return all;
+}
+
 // Every command with its options. Lives as long as the parse, since the library writes into it.
 class CommandLine {
  public:
@@ -53,7 +76,7 @@ class CommandLine {
 
   int run(int argc, char** argv) {
     try {
-      app_.parse(argc, argv);
+      app_.parse(arguments(argc, argv));
     } catch (const CLI::Success& asked) {  // --help, --version
       return app_.exit(asked);
     } catch (const CLI::ParseError& wrong) {
@@ -117,8 +140,12 @@ class CommandLine {
   }
 
   void add_lookup() {
-    CLI::App* sub =
-        add("lookup", "Say which server owns each key", [this] { return lookup(lookup_); });
+    CLI::App* sub = add("lookup", "Say which server owns each key", [this] {
+      unmark(lookup_.config);
+      unmark(lookup_.pool);
+      std::ranges::for_each(lookup_.keys, unmark);
+      return lookup(lookup_);
+    });
     sub->add_option("-c,--config", lookup_.config, "Configuration file")->required();
     sub->add_option("--pool", lookup_.pool, "Pool; needed when there are several");
     sub->add_flag("--json", lookup_.json, "One JSON document");

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -27,6 +28,12 @@ constexpr std::size_t kBufferBytes = 256 * 1024;  // per worker: some 700 lines
 constexpr auto kFlushEvery = 200ms;
 constexpr auto kLastFlush = 1s;  // how long a stuck sink may hold up the stop
 
+bool is_standard(std::string_view path) { return path == "stderr" || path == "stdout"; }
+
+Error cannot_open(const std::string& path) {
+  return fail(fmt::format("access_log.file: cannot open {}: {}", path, std::strerror(errno)));
+}
+
 // The file, pipe or terminal that lines go to. Used by the writer thread alone.
 class Sink {
  public:
@@ -41,14 +48,12 @@ class Sink {
 
   // On failure the file that was open stays in use.
   Result<void> reopen() {
-    if (path_ == "stderr" || path_ == "stdout") {
+    if (is_standard(path_)) {
       descriptor_ = path_ == "stderr" ? STDERR_FILENO : STDOUT_FILENO;
     } else {
       const int fresh =
           ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
-      if (fresh < 0)
-        return fail(
-            fmt::format("access_log.file: cannot open {}: {}", path_, std::strerror(errno)));
+      if (fresh < 0) return cannot_open(path_);
       close();
       descriptor_ = fresh;
       owned_ = true;
@@ -244,6 +249,20 @@ class BufferedLog final : public AccessLog {
 };
 
 }  // namespace
+
+Result<void> AccessLog::check(const config::AccessLog& config) {
+  if (is_standard(config.file)) return {};
+  const int there = ::open(config.file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (there >= 0) {
+    ::close(there);
+    return {};
+  }
+  if (errno != ENOENT) return cannot_open(config.file);
+  const std::filesystem::path folder = std::filesystem::path(config.file).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    return cannot_open(config.file);
+  return {};
+}
 
 Result<std::shared_ptr<AccessLog>> AccessLog::open(
     const config::AccessLog& config,

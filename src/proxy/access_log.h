@@ -37,6 +37,8 @@ class AccessLog {
   static Result<std::shared_ptr<AccessLog>> open(
       const config::AccessLog& config,
       std::shared_ptr<metrics::PerWorker<metrics::WorkerCells>> cells);
+  // Whether open() would succeed, without creating anything.
+  static Result<void> check(const config::AccessLog& config);
   virtual ~AccessLog() = default;
 
   // On the worker's thread; no lock shared with other workers, no allocation in steady state.

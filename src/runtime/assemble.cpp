@@ -171,6 +171,7 @@ Places place_servers(const config::Config& config, const HostAddresses& hosts,
       places.unresolved.push_back(
           {.pool = pool.name,
            .server = server.name,
+           .index = i,
            .path = fmt::format("pools.{}.servers[{}].address", pool.name, i),
            .address = server.address.text,
            .kept = kept,

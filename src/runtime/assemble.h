@@ -51,6 +51,7 @@ struct Places {
   std::map<std::pair<std::string, std::string>, std::vector<upstream::Endpoint>> endpoints;
   struct Unresolved {
     std::string pool, server;
+    std::size_t index = 0;  // in the list
     std::string path;     // "pools.pages.servers[2].address"
     std::string address;  // as the user wrote it
     bool kept = false;    // it had addresses before, and keeps them

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/log.h"
+#include "runtime/preflight.h"
 
 namespace clockwise::runtime {
 namespace {
@@ -150,11 +151,10 @@ bool Reloader::find_servers(Attempt& now) {
   HostAddresses hosts;
   if (!names.empty()) hosts = world_.lookup(names, kLookupPatience);
   now.places = place_servers(*now.config, hosts, state_.routing.get());
-  std::vector<std::string> fatal;
+  std::vector<config::Problem> fatal = fatal_names(file_, *now.config, now.places, world_.read);
   for (const Places::Unresolved& server : now.places.unresolved) {
-    if (server.fatal)
-      fatal.push_back(fmt::format("{}: \"{}\" does not resolve", server.path, server.address));
-    else if (server.kept)
+    if (server.fatal) continue;
+    if (server.kept)
       now.outcome.not_applied.push_back(
           {server.path,
            fmt::format("\"{}\" does not resolve: the addresses before stay in use until "
@@ -165,10 +165,9 @@ bool Reloader::find_servers(Attempt& now) {
   }
   if (fatal.empty()) return true;
   count_unresolved(now.places);
-  for (const std::string& message : fatal)
-    now.outcome.errors.push_back({.position = {.file = file_}, .message = message, .source = {}});
   now.outcome.not_applied.clear();
-  return fail_with(now, fatal.front());
+  now.outcome.errors = std::move(fatal);
+  return fail_with(now, now.outcome.errors.front().headline());
 }
 
 bool Reloader::open_listeners(Attempt& now) {

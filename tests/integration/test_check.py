@@ -62,6 +62,34 @@ class Check(unittest.TestCase):
                       result.stderr)
 
 
+    def test_what_would_stop_the_start_is_found_too(self):
+        log = self.file.parent / "none" / "access.log"
+        self.file.write_text("listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+                             "pools: {p: {servers: [{name: a, address: 'nowhere.invalid:80'}]}}\n"
+                             f"access_log: {{file: {log}}}\n")
+        result = run("check", "-c", self.file)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f'{self.file}:2:42: pools.p.servers[0].address: "nowhere.invalid:80" '
+                      "does not resolve\n", result.stderr)
+        self.assertIn(f"{self.file}:3:20: access_log.file: cannot open {log}: ", result.stderr)
+        self.file.write_text("listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+                             "pools: {p: {servers: [{name: a, address: '10.0.0.1:80'}]}}\n"
+                             f"access_log: {{file: {log.parent.parent / 'access.log'}}}\n")
+        self.assertEqual(run("check", "-c", self.file).returncode, 0)
+        self.assertFalse((log.parent.parent / "access.log").exists())
+
+
+class Lookup(unittest.TestCase):
+    def test_a_key_is_taken_as_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "clockwise.yaml"
+            file.write_text("listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+                            "pools: {p: {servers: [{name: a, address: '10.0.0.1:80'}]}}\n")
+            keys = ["/a", "", "[a,b]", "[]", "++", "\x01a", "%%", "'q'", '"q"', "a,b", "check", " "]
+            result = run("lookup", "-c", file, *keys)
+            self.assertEqual(result.stdout, "".join(f"{key}\ta\t10.0.0.1:80\n" for key in keys))
+
+
 class Init(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
