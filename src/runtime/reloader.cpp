@@ -96,7 +96,10 @@ bool Reloader::load(Attempt& now) {
   config::LoadResult result = config::load(file_, marking(world_.read, marks), world_.environment);
   if (auto* failure = std::get_if<config::Failure>(&result)) {
     // The files of the running configuration stay watched beside those that were missed.
-    for (auto& [path, mark] : marks) marks_.insert_or_assign(path, mark);
+    const config::FileReader look = marking(world_.read, marks);
+    for (const auto& [path, mark] : marks_)
+      if (!marks.contains(path)) (void)look(path);
+    marks_ = std::move(marks);
     now.outcome.result = failure->code == config::FailureCode::unreadable ? ReloadResult::unreadable
                                                                           : ReloadResult::invalid;
     now.outcome.message = failure->problems.front().headline();

@@ -105,6 +105,8 @@ void Watcher::watch(const FileMarks& marks) {
     next[path] = known == seen_.end() ? mark : known->second;
   }
   seen_ = std::move(next);
+  if (tried_ != marks) told_.clear();
+  tried_ = marks;
   follow_folders();
   last_signature_ = signature();
   // What changed before the folders were watched gave no event.
@@ -215,9 +217,14 @@ void Watcher::look() {
   });
   if (events_.up) events_.up(all_there);
   follow_folders();
-  if (now == seen_) return;
-  seen_ = std::move(now);
+  if (!differs(now)) return;
+  seen_ = told_ = std::move(now);
   events_.changed(look_trigger_);
+}
+
+// From the last look, or from what the caller read, of which it is told once.
+bool Watcher::differs(const FileMarks& now) const {
+  return now != seen_ || (now != tried_ && now != told_);
 }
 
 void Watcher::poll_later() {
@@ -232,7 +239,7 @@ void Watcher::poll_later() {
 void Watcher::poll() {
   if (look_scheduled_ || seen_.empty()) return;
   follow_folders();
-  if (current_marks() != seen_) schedule_look(Trigger::poll);
+  if (differs(current_marks())) schedule_look(Trigger::poll);
 }
 
 std::string Watcher::signature() const {

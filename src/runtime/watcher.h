@@ -50,8 +50,8 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // The files to watch from now on. `marks` is what the caller knows of them: only what differs is
-  // a change. Of a file that was watched before, what the watcher saw last counts instead.
+  // The files to watch from now on. `marks` is what the caller read of them: what differs from it
+  // is a change, and so is what differs from the last look at a file that was watched before.
   void watch(const FileMarks& marks);
 
   // Runs `ready` once no writer has one of the files open, at once if so; at most after
@@ -72,6 +72,7 @@ class Watcher {
 
   void schedule_look(upstream::Trigger trigger);
   void look();
+  [[nodiscard]] bool differs(const FileMarks& now) const;
   void poll_later();
   void poll();
   [[nodiscard]] std::string signature() const;
@@ -87,6 +88,8 @@ class Watcher {
   Timing timing_;
 
   FileMarks seen_;                                    // what the last look found
+  FileMarks tried_;                                   // what the caller read last
+  FileMarks told_;                                    // what the caller was told of since
   std::string last_signature_;                        // sizes, times and inodes at the last event
   std::set<std::string> targets_;                     // the files themselves, symlinks followed
   std::map<int, std::string> folders_;                // by watch descriptor

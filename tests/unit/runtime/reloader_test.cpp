@@ -191,6 +191,17 @@ TEST_F(ReloaderTest, AMissingFileIsUnreadableAndStaysWatched) {
   EXPECT_TRUE(reloader_->marks().contains("c.yaml"));
 }
 
+TEST_F(ReloaderTest, AFailedTryKnowsTheFilesThatItDidNotReach) {
+  files_["list.yaml"] = "servers: [{name: a, address: '10.0.0.1:80'}]\n";
+  start(
+      "listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+      "pools: {p: {servers_from: {file: list.yaml}}}\n");
+  const std::string before = reloader_->marks().at("list.yaml");
+  files_["list.yaml"] = "servers: [{name: b, address: '10.0.0.1:80'}]\n";
+  EXPECT_EQ(reload("nothing: here\n").result, ReloadResult::invalid);
+  EXPECT_NE(reloader_->marks().at("list.yaml"), before);
+}
+
 TEST_F(ReloaderTest, AShrinkAboveTheLimitIsRefusedAtEachTryUntilForced) {
   start(yaml(numbered(10)));
   for (std::uint64_t tries = 1; tries <= 2; ++tries) {

@@ -207,5 +207,22 @@ TEST_F(WatcherTest, AChangeBeforeTheWatchIsSeen) {
   EXPECT_TRUE(changes(1));
 }
 
+// The caller looked while the file was half written; then it became what it was before.
+TEST_F(WatcherTest, SeesWhatDiffersFromTheLastTryAlthoughItIsWhatTheLastLookFound) {
+  start();
+  FileMarks half;
+  marking([](const std::string&) { return read_text("/nowhere"); }, half)(file_);
+  watcher_->watch(half);
+  ASSERT_TRUE(changes(1));
+  watcher_->watch(half);  // told once, whatever the caller makes of it
+  triggers_.clear();
+  settle_with_no_change();
+  FileMarks whole;
+  marking(read_text, whole)(file_);
+  watcher_->watch(whole);
+  triggers_.clear();
+  settle_with_no_change();
+}
+
 }  // namespace
 }  // namespace clockwise::runtime
