@@ -46,9 +46,9 @@ struct ReloadOutcome {
   std::string config_digest;
   double duration_seconds = 0;
   WallClock::time_point time{};
-  std::vector<Report> pools;  // applied: each changed pool; refused: what was refused
+  std::vector<Report> pools;  // applied: each changed pool; refused: each pool that a guard refused
   std::vector<NotApplied> not_applied;
-  std::vector<config::Problem> errors;  // invalid, unreadable
+  std::vector<config::Problem> errors;  // invalid, unreadable: at least one
   Guard refused_by = Guard::none;       // refused
   std::string message;                  // one line for log and API
 };

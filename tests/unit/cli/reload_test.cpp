@@ -75,10 +75,13 @@ TEST_F(ReloadCommand, NamesThePlaceOfEveryError) {
 
 TEST_F(ReloadCommand, ToldApartWhenAGuardRefuses) {
   outcome.result = ReloadResult::refused;
-  outcome.refused_by = upstream::Guard::max_remap;
-  outcome.message = "83.1 % would move";
+  outcome.pools.resize(1);
+  outcome.pools[0].pool = "pages";
+  outcome.pools[0].moved_ratio = 0.831;
+  outcome.pools[0].max_remap = 0.6;
+  outcome.pools[0].refused_by = upstream::Guard::max_remap;
   EXPECT_EQ(run(), kRefused);
-  EXPECT_EQ(err, "83.1 % would move\n");
+  EXPECT_EQ(err, "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %\n");
 }
 
 TEST_F(ReloadCommand, WrongTokenIsAnError) {
