@@ -52,10 +52,10 @@ struct Places {
   struct Unresolved {
     std::string pool, server;
     std::size_t index = 0;  // in the list
-    std::string path;     // "pools.pages.servers[2].address"
-    std::string address;  // as the user wrote it
-    bool kept = false;    // it had addresses before, and keeps them
-    bool fatal = false;   // it had none, and `resolve: start` does not let it wait
+    std::string path;       // "pools.pages.servers[2].address"
+    std::string address;    // as the user wrote it
+    bool kept = false;      // it had addresses before, and keeps them
+    bool fatal = false;     // it had none, and `resolve: start` does not let it wait
   };
   std::vector<Unresolved> unresolved;
 };
