@@ -21,8 +21,8 @@ class Deadlines {
   static constexpr Milliseconds kNever = ~Milliseconds{0};
 
   struct Links {
-    Links* next = nullptr;
-    Links* prev = nullptr;
+    Links* after = nullptr;
+    Links* before = nullptr;
   };
 
   // One per connection, embedded; unlinked by its destructor.
@@ -37,19 +37,19 @@ class Deadlines {
    private:
     friend class Deadlines;
     void unlink() noexcept {
-      if (next == nullptr) return;
-      prev->next = next;
-      next->prev = prev;
-      next = prev = nullptr;
+      if (after == nullptr) return;
+      before->after = after;
+      after->before = before;
+      after = before = nullptr;
     }
-    [[nodiscard]] bool linked() const noexcept { return next != nullptr; }
+    [[nodiscard]] bool linked() const noexcept { return after != nullptr; }
 
     Milliseconds deadline_ = kNever;
     Milliseconds slot_time_ = 0;  // when the slot it stands in is looked at
   };
 
   Deadlines() {
-    for (Links& slot : slots_) slot.next = slot.prev = &slot;
+    for (Links& slot : slots_) slot.after = slot.before = &slot;
   }
 
   void set(Node& node, Milliseconds deadline) noexcept {
@@ -83,21 +83,21 @@ class Deadlines {
     if (at <= turned_) at = turned_ + kTick;
     node.slot_time_ = at;
     Links& slot = slots_[(at / kTick) % kSlots];
-    node.prev = slot.prev;
-    node.next = &slot;
-    slot.prev->next = &node;
-    slot.prev = &node;
+    node.before = slot.before;
+    node.after = &slot;
+    slot.before->after = &node;
+    slot.before = &node;
   }
 
   void turn_slot(Links& slot) {
     // Taken off as a whole first: a node that is set again while we fire lands in a later slot.
-    if (slot.next == &slot) return;
+    if (slot.after == &slot) return;
     Links due = slot;
-    due.next->prev = &due;
-    due.prev->next = &due;
-    slot.next = slot.prev = &slot;
-    while (due.next != &due) {
-      Node& node = static_cast<Node&>(*due.next);
+    due.after->before = &due;
+    due.before->after = &due;
+    slot.after = slot.before = &slot;
+    while (due.after != &due) {
+      Node& node = static_cast<Node&>(*due.after);
       node.unlink();
       if (node.deadline_ <= turned_) {
         node.deadline_ = kNever;
