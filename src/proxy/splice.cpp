@@ -10,11 +10,13 @@ namespace {
 
 constexpr std::uint64_t kPerEvent = 4 * 1024 * 1024;
 
-ssize_t move(int from, int to, std::size_t size, bool more) noexcept {
-  const unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0u);
+// Never with SPLICE_F_MORE: whether more follows soon is not known, and where it does not, the
+// kernel would hold the last octets back for 200 ms.
+ssize_t move(int from, int to, std::size_t size) noexcept {
+  constexpr unsigned kFlags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
   ssize_t n;
   do {
-    n = ::splice(from, nullptr, to, nullptr, size, flags);
+    n = ::splice(from, nullptr, to, nullptr, size, kFlags);
   } while (n < 0 && errno == EINTR);
   return n;
 }
@@ -27,7 +29,7 @@ Splice::State Splice::run() noexcept {
     bool source_dry = false;
     if (left_ > 0 && !ended_ && in_pipe_ < pipe_.capacity) {
       const auto want = std::min<std::uint64_t>(left_, pipe_.capacity - in_pipe_);
-      const ssize_t n = move(from_.splice_handle(), pipe_.write_end, want, false);
+      const ssize_t n = move(from_.splice_handle(), pipe_.write_end, want);
       if (n > 0) {
         in_pipe_ += static_cast<std::size_t>(n);
         received_ += static_cast<std::uint64_t>(n);
@@ -41,8 +43,7 @@ Splice::State Splice::run() noexcept {
       }
     }
     if (in_pipe_ > 0) {
-      const bool more = left_ > 0 && !ended_;
-      const ssize_t n = move(pipe_.read_end, to_.splice_handle(), in_pipe_, more);
+      const ssize_t n = move(pipe_.read_end, to_.splice_handle(), in_pipe_);
       if (n < 0) return errno == EAGAIN ? State::wait_sink : State::sink_failed;
       in_pipe_ -= static_cast<std::size_t>(n);
       sent_ += static_cast<std::uint64_t>(n);

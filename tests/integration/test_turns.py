@@ -298,6 +298,33 @@ class EarlyAnswers(Base):
                 self.assertFalse(connection.reader.reset)
 
 
+class Drips(Base):
+    def test_octets_of_a_big_plain_body_are_not_held_back(self):
+        # In lock step: the next octet is sent once the one before has arrived.
+        size, steps = 300_000, 20
+        arrived = threading.Semaphore(0)
+
+        def handler(exchange):
+            exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+            exchange.send(b"x" * (size - steps))
+            for _ in range(steps):
+                arrived.acquire(timeout=20)
+                exchange.send(b"y")
+
+        proxy = self.site([Origin(handler, name="a")])
+        with wire.Connection(proxy.web) as connection:
+            connection.send(wire.request_text("GET", "/"))
+            head, got = connection.head(), 0
+            begun = None
+            for piece in wire.body_pieces(head, connection.reader):
+                got += len(piece)
+                if got >= size - steps:
+                    begun = begun or time.monotonic()
+                    arrived.release()
+        self.assertEqual(got, size)
+        self.assertLess(time.monotonic() - begun, steps * 0.1, "each step waited for a timer of the kernel")
+
+
 class StaleConnections(Base):
     def test_a_body_that_is_not_kept_is_not_sent_on_a_connection_that_ended(self):
         def handler(exchange):
