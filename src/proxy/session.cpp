@@ -37,20 +37,20 @@ void Session::start() {
   wait_for_request();
 }
 
-void Session::become(State next) noexcept {
-  if (state_ == next) return;
+void Session::become(State to) noexcept {
+  if (state_ == to) return;
   metrics::ListenerCells& cells = listener_.cells();
   if (state_ == State::idle) {
     cells.connections_idle.sub();
   } else if (state_ != State::gone) {
     cells.connections_active.sub();
   }
-  if (next == State::idle) {
+  if (to == State::idle) {
     cells.connections_idle.add();
-  } else if (next != State::gone) {
+  } else if (to != State::gone) {
     cells.connections_active.add();
   }
-  state_ = next;
+  state_ = to;
 }
 
 void Session::set_deadline(io::Milliseconds at) noexcept {

@@ -60,7 +60,7 @@ class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines
   void linger();
   void drain_lingering(const io::error_code& error);
   void leave(bool as_error);
-  void become(State next) noexcept;
+  void become(State to) noexcept;
 
   Listener& listener_;
   std::unique_ptr<io::Stream> client_;
