@@ -132,6 +132,7 @@ void Exchange::lease(bool fresh) {
   ++attempts_;
   dispatched_ns_ = context_.loop.now_ns();
   target_->cells().in_flight.add();
+  attempt_open_ = true;
   phase_ = Phase::connecting;
   server_ = &target_->lease(*this, fresh);
   if (!server_->connected()) {
@@ -142,6 +143,7 @@ void Exchange::lease(bool fresh) {
   const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
   if (only_once && server_->stream().has_news()) {
     target_->cells().in_flight.sub();
+    attempt_open_ = false;
     release_server(false);
     return lease(true);
   }
@@ -161,10 +163,7 @@ void Exchange::fail(Failure failure) {
   if (verdict.next != Next::fresh_connection) {
     at(target_->cells().errors, blame(failure).counted).add();
   }
-  if (server_ != nullptr) {
-    count_attempt(Code::other);
-    release_server(false);
-  }
+  drop_server();
   to_server_.clear();
   response_scanned_ = 0;
   if (verdict.next == Next::give_up) {
@@ -222,7 +221,17 @@ void Exchange::release_server(bool reusable) {
   target_->give_back(server, reusable, no_body_answer_);
 }
 
+// The attempt is over without a whole answer.
+void Exchange::drop_server() {
+  if (server_ == nullptr) return;
+  count_attempt(Code::other);
+  release_server(false);
+}
+
+// Once an attempt. A whole answer counts when it is here, before its last octet goes out: whoever
+// has the answer finds it counted.
 void Exchange::count_attempt(Code code) {
+  if (!std::exchange(attempt_open_, false)) return;
   metrics::BackendCells& cells = target_->cells();
   cells.in_flight.sub();
   at(cells.requests, code).add();
@@ -255,10 +264,7 @@ void Exchange::finish() {
 void Exchange::cut(std::string_view reason) {
   Session& session = *session_;
   reason_ = reason;
-  if (server_ != nullptr) {
-    count_attempt(Code::other);
-    release_server(false);
-  }
+  drop_server();
   at(session.listener().cells().requests, Code::other).add();
   log();
   const bool as_error = response_writer_.kind() == http::BodyKind::until_close;
@@ -275,10 +281,7 @@ void Exchange::client_left() { cut("client closed the connection"); }
 
 void Exchange::abandon() {
   reason_ = "stopped";
-  if (server_ != nullptr) {
-    count_attempt(Code::other);
-    release_server(false);
-  }
+  drop_server();
   at(session_->listener().cells().requests, Code::other).add();
   log();
   leave_session();
@@ -353,10 +356,7 @@ void Exchange::server_too_slow() {
 void Exchange::client_too_slow() {
   if (answer_started_ || phase_ == Phase::replying) return cut("the client made no progress");
   at(session_->listener().cells().request_errors, RequestError::timeout).add();
-  if (server_ != nullptr) {
-    count_attempt(Code::other);
-    release_server(false);
-  }
+  drop_server();
   to_server_.clear();
   reply(408, {}, "the request body did not arrive in time");
 }

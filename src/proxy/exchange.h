@@ -56,6 +56,7 @@ class Exchange final : upstream::ServerConnection::User {
   void give_up(Failure failure);
   void reply(unsigned status, std::string_view proxy_status, std::string_view text);
   void release_server(bool reusable);
+  void drop_server();
   void finish();
   void cut(std::string_view reason);
   void cut_by_server(metrics::BackendError error, std::string_view reason);
@@ -146,6 +147,7 @@ class Exchange final : upstream::ServerConnection::User {
   bool replayable_ = true;
   bool fresh_tried_ = false;
   bool request_written_ = false;        // some octet of it, in this attempt
+  bool attempt_open_ = false;           // not counted yet
   bool server_failed_writing_ = false;  // its answer may still be readable
   bool answer_started_ = false;         // an octet of a final answer went to the client
   bool server_keep_alive_ = false;

@@ -143,10 +143,7 @@ void Exchange::body_too_large() {
 void Exchange::stop_request(unsigned status, RequestError error, std::string_view why) {
   session_->listener().cells().request_errors[static_cast<std::size_t>(error)].add();
   if (answer_started_) return cut(why);
-  if (server_ != nullptr) {
-    count_attempt(Code::other);
-    release_server(false);
-  }
+  drop_server();
   to_server_.clear();
   keep_alive_ = false;
   reply(status, {}, why);

@@ -147,6 +147,7 @@ bool Exchange::add_response_body(std::size_t at) {
   const auto part = response_body_.read(in.data() + at, in.size() - at);
   if (part.state == BodyReader::State::bad) return false;
   response_octets_ += static_cast<std::uint32_t>(part.consumed);
+  if (response_body_.done()) count_attempt(metrics::code_of(status_));
   context_.pieces.passing(response_writer_.before(part.data.size()));
   context_.pieces.staying(part.data);
   context_.pieces.staying(
