@@ -80,7 +80,8 @@ struct Report {
 // "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers"
 [[nodiscard]] std::string summary(const Report& report);
 
-// "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %". REQUIRES: refused_by is a guard.
+// "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %". REQUIRES: refused_by is a
+// guard.
 [[nodiscard]] std::string guard_reason(const Report& report);
 
 // The REPORT object. `with_guard_and_keys` false gives the form of the history.
