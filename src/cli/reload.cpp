@@ -45,11 +45,12 @@ void print_servers(const json::object& report) {
   }
 }
 
-void print_report(const json::object& report) {
+// `what`: "moved", or "would move" where nothing was applied.
+void print_report(const json::object& report, std::string_view what) {
   fmt::print(
-      "pool {}: {:.1f} % of the keys moved, minimum {:.1f} %, {:.1f} % between servers that did "
+      "pool {}: {:.1f} % of the keys {}, minimum {:.1f} %, {:.1f} % between servers that did "
       "not change\n",
-      text_at(report, "pool"), percent(number_at(report, "moved_ratio")),
+      text_at(report, "pool"), percent(number_at(report, "moved_ratio")), what,
       percent(number_at(report, "minimum_ratio")), percent(number_at(report, "needless_ratio")));
   print_servers(report);
   for (const json::value& item : array_at(report, "moves")) {
@@ -62,7 +63,8 @@ void print_report(const json::object& report) {
 void print_reload(const json::object& answer) {
   fmt::print("{} in {:.0f} ms, configuration {}\n", text_at(answer, "result"),
              number_at(answer, "duration_seconds") * 1000, text_at(answer, "config_digest"));
-  for (const json::value& report : array_at(answer, "pools")) print_report(report.as_object());
+  for (const json::value& report : array_at(answer, "pools"))
+    print_report(report.as_object(), "moved");
   for (const json::value& item : array_at(answer, "not_applied")) {
     const json::object& one = item.as_object();
     fmt::print("not applied: {}: {}\n", text_at(one, "path"), text_at(one, "reason"));
@@ -85,7 +87,8 @@ void print_refusal(const json::object& answer) {
   for (const json::value& problem : errors) print_problem(problem.as_object());
   if (const json::value* error = answer.if_contains("error"); errors.empty() && error)
     print_problem(error->as_object());
-  for (const json::value& report : array_at(answer, "pools")) print_report(report.as_object());
+  for (const json::value& report : array_at(answer, "pools"))
+    print_report(report.as_object(), "would move");
 }
 
 int exit_code(unsigned status, const json::object& answer) {

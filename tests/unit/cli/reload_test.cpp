@@ -82,6 +82,7 @@ TEST_F(ReloadCommand, ToldApartWhenAGuardRefuses) {
   outcome.pools[0].refused_by = upstream::Guard::max_remap;
   EXPECT_EQ(run(), kRefused);
   EXPECT_EQ(err, "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %\n");
+  EXPECT_THAT(out, HasSubstr("pool pages: 83.1 % of the keys would move"));
 }
 
 TEST_F(ReloadCommand, WrongTokenIsAnError) {
