@@ -110,13 +110,14 @@ void Loop::forget(Stream& stream) noexcept {
 
 void Loop::start_ticking(std::function<void(std::uint64_t)> every_tick) {
   every_tick_ = std::move(every_tick);
+  ticking_ = true;
   tick_due_ = std::chrono::steady_clock::now();
   tick();
 }
 
 void Loop::stop_ticking() {
-  // A tick that is due already cannot be cancelled; it finds that nobody listens.
-  every_tick_ = nullptr;
+  // A tick that is due already cannot be cancelled; it must not begin another.
+  ticking_ = false;
   timer_.cancel();
 }
 
@@ -125,13 +126,13 @@ void Loop::tick() {
               std::chrono::milliseconds(Deadlines::kTick);
   timer_.expires_at(tick_due_);
   timer_.async_wait([this](const error_code& error) {
-    if (error || !every_tick_) return;
+    if (error || !ticking_) return;
     refresh();
     const auto late = std::chrono::nanoseconds(now_ns_) - tick_due_.time_since_epoch();
     every_tick_(late.count() > 0 ? static_cast<std::uint64_t>(late.count()) : 0);
     deadlines.advance(now());
     want_end_of_turn();
-    if (every_tick_) tick();
+    if (ticking_) tick();
   });
 }
 

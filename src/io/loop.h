@@ -84,7 +84,8 @@ class Loop {
   std::vector<std::unique_ptr<Mortal>> dead_;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point tick_due_;
-  std::function<void(std::uint64_t)> every_tick_;  // empty: not ticking
+  std::function<void(std::uint64_t)> every_tick_;
+  bool ticking_ = false;
 };
 
 }  // namespace clockwise::io
