@@ -25,6 +25,11 @@ void Loop::read_at_end_of_turn(Stream& stream) {
   want_end_of_turn();
 }
 
+void Loop::try_at_end_of_turn(Stream& stream) {
+  to_try_.push_back(&stream);
+  want_end_of_turn();
+}
+
 void Loop::watch_after_next_turn(Stream& stream) {
   watch_next_.push_back(&stream);
   want_end_of_turn();
@@ -60,6 +65,13 @@ void Loop::end_of_turn() {
     if (!stream->closed_) stream->start_read();
   }
   reading_now_.clear();
+
+  trying_now_.swap(to_try_);
+  for (Stream* stream : trying_now_) {
+    stream->try_queued_ = false;
+    if (!stream->closed_) stream->tell_readable();
+  }
+  trying_now_.clear();
 
   for (Stream* stream : watch_now_) {
     stream->watch_queued_ = false;
@@ -100,6 +112,7 @@ void Loop::forget(Stream& stream) noexcept {
     std::erase(list, nullptr);
   };
   if (stream.read_queued_) drop(to_read_);
+  if (stream.try_queued_) drop(to_try_);
   if (stream.watch_queued_) {
     drop(watch_now_);
     drop(watch_next_);

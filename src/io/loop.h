@@ -66,6 +66,7 @@ class Loop {
   // An idle connection is watched from the end of the next turn on: under load it is in use again
   // by then, and the try would be wasted.
   void watch_after_next_turn(Stream& stream);
+  void try_at_end_of_turn(Stream& stream);
   void lent(Stream& stream) { lent_.push_back(&stream); }
   void forget(Stream& stream) noexcept;  // before a stream is destroyed
   void want_end_of_turn();
@@ -79,6 +80,7 @@ class Loop {
   std::uint64_t now_ns_ = 0;
   bool end_of_turn_posted_ = false;
   std::vector<Stream*> to_read_, reading_now_;
+  std::vector<Stream*> to_try_, trying_now_;
   std::vector<Stream*> watch_now_, watch_next_;
   std::vector<Stream*> lent_;
   std::vector<std::unique_ptr<Mortal>> dead_;

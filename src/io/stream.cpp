@@ -32,6 +32,12 @@ void Stream::watch_idle() {
   loop_.watch_after_next_turn(*this);
 }
 
+void Stream::readable_soon() {
+  if (try_queued_ || closed_) return;
+  try_queued_ = true;
+  loop_.try_at_end_of_turn(*this);
+}
+
 void Stream::release_empty_block() {
   if (!in_.empty() || !in_.has_block()) return;
   if (!reading_) return in_.release();
@@ -175,6 +181,8 @@ class SocketStream final : public Stream {
     }
     void operator()(const error_code& error, std::size_t n) const { stream->on_read(error, n); }
   };
+
+  void tell_readable() override { owner_.on_readable({}); }
 
   void start_read() override {
     ++operations_;

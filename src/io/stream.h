@@ -64,6 +64,9 @@ class Stream {
   [[nodiscard]] virtual Written write(std::span<const iovec> pieces) noexcept = 0;
   virtual void wait_writable() = 0;
   virtual void wait_readable() = 0;  // without reading: for splice
+  // on_readable() at the end of this turn, whether or not there is something: a sender at full
+  // speed has filled the socket again by then, and a wait would cost more than a try.
+  void readable_soon();
   // The descriptor for splice(2), or -1 when octets must pass through us (TLS).
   [[nodiscard]] virtual int splice_handle() const noexcept = 0;
 
@@ -74,12 +77,13 @@ class Stream {
   virtual void close() noexcept = 0;  // no event comes after this
   virtual void reset() noexcept = 0;  // close() that the peer sees as an error, not as an end
   [[nodiscard]] bool quiet() const noexcept {
-    return closed_ && operations_ == 0 && !read_queued_ && !watch_queued_;
+    return closed_ && operations_ == 0 && !read_queued_ && !watch_queued_ && !try_queued_;
   }
 
  protected:
   friend class Loop;
   virtual void start_read() = 0;
+  virtual void tell_readable() = 0;
 
   Loop& loop_;
   Buffer in_;
@@ -87,6 +91,7 @@ class Stream {
   bool ended_ = false;         // the peer's end was read
   bool reading_ = false;       // a read is under way
   bool read_queued_ = false;   // waits for the end of the turn
+  bool try_queued_ = false;    // readable_soon() was asked for
   bool watch_queued_ = false;  // in one of the loop's watch lists
   bool watch_wanted_ = false;
   bool waiting_to_write_ = false;

@@ -61,6 +61,7 @@ void Exchange::begin(Session& session) {
   phase_ = Phase::routing;
   started_ns_ = session.head_started_ns();
   session.listener().cells().in_flight.add();
+  request_open_ = true;
 }
 
 void Exchange::start(Session& session) {
@@ -209,6 +210,8 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   http::render(answer, context_.text);
   context_.pieces.clear();
   context_.pieces.passing(context_.text);
+  context_.loop.refresh();
+  count_request(metrics::code_of(status_));
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 
@@ -228,14 +231,33 @@ void Exchange::drop_server() {
   release_server(false);
 }
 
-// Once an attempt. A whole answer counts when it is here, before its last octet goes out: whoever
-// has the answer finds it counted.
+// The server's answer is here to its end. It counts before its last octet goes out: whoever has the
+// answer finds it counted.
+void Exchange::count_answer() {
+  const Code code = metrics::code_of(status_);
+  count_attempt(code);
+  count_request(code);
+}
+
+// Once an attempt.
 void Exchange::count_attempt(Code code) {
   if (!std::exchange(attempt_open_, false)) return;
   metrics::BackendCells& cells = target_->cells();
   cells.in_flight.sub();
   at(cells.requests, code).add();
   if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - dispatched_ns_);
+}
+
+// Once a request.
+void Exchange::count_request(Code code) {
+  if (!std::exchange(request_open_, false)) return;
+  metrics::ListenerCells& cells = session_->listener().cells();
+  cells.in_flight.sub();
+  at(cells.requests, code).add();
+  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - started_ns_);
+  if (view_ == nullptr) return;
+  const bool home = tried_.empty() || target_index_ == home_;
+  at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
 }
 
 void Exchange::count_remapped(std::uint64_t hash) {
@@ -245,13 +267,9 @@ void Exchange::count_remapped(std::uint64_t hash) {
   if (before != home_) watch.requests.at(context_.worker).cell.add();
 }
 
-// The answer is out, or the proxy's own: count, log, and go on to the next request.
+// The answer is out: log, and go on to the next request.
 void Exchange::finish() {
   Session& session = *session_;
-  metrics::ListenerCells& cells = session.listener().cells();
-  context_.loop.refresh();
-  at(cells.requests, metrics::code_of(status_)).add();
-  cells.duration.observe(context_.loop.now_ns() - started_ns_);
   const bool clean = request_body_.done();
   const bool keep = keep_alive_ && clean;
   log();
@@ -265,7 +283,7 @@ void Exchange::cut(std::string_view reason) {
   Session& session = *session_;
   reason_ = reason;
   drop_server();
-  at(session.listener().cells().requests, Code::other).add();
+  count_request(Code::other);
   log();
   const bool as_error = response_writer_.kind() == http::BodyKind::until_close;
   leave_session();
@@ -282,21 +300,14 @@ void Exchange::client_left() { cut("client closed the connection"); }
 void Exchange::abandon() {
   reason_ = "stopped";
   drop_server();
-  at(session_->listener().cells().requests, Code::other).add();
+  count_request(Code::other);
   log();
   leave_session();
 }
 
 // Everything back to its first state, memory kept; the exchange returns to the worker's list.
 void Exchange::leave_session() {
-  session_->listener().cells().in_flight.sub();
-  if (view_ != nullptr) {
-    if (phase_ != Phase::over) {
-      const bool home = tried_.empty() || target_index_ == home_;
-      at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
-    }
-    --view_->users;
-  }
+  if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;
   view_ = nullptr;

@@ -64,7 +64,9 @@ class Exchange final : upstream::ServerConnection::User {
   void client_too_slow();
   void server_too_slow();
   void leave_session();
+  void count_answer();
   void count_attempt(metrics::Code code);
+  void count_request(metrics::Code code);
   void count_remapped(std::uint64_t hash);
   void remember_for_log();
   void log();
@@ -147,6 +149,7 @@ class Exchange final : upstream::ServerConnection::User {
   bool replayable_ = true;
   bool fresh_tried_ = false;
   bool request_written_ = false;        // some octet of it, in this attempt
+  bool request_open_ = false;           // not counted yet
   bool attempt_open_ = false;           // not counted yet
   bool server_failed_writing_ = false;  // its answer may still be readable
   bool answer_started_ = false;         // an octet of a final answer went to the client

@@ -44,6 +44,7 @@ void Exchange::on_server_end(const io::error_code& error) {
     return cut_by_server(metrics::BackendError::reset, "the server cut its answer");
   }
   server_keep_alive_ = false;
+  count_answer();
   context_.pieces.clear();
   context_.pieces.staying(response_writer_.after(0, true));
   response_written(to_client_.send(session_->client(), context_.pieces));
@@ -147,7 +148,7 @@ bool Exchange::add_response_body(std::size_t at) {
   const auto part = response_body_.read(in.data() + at, in.size() - at);
   if (part.state == BodyReader::State::bad) return false;
   response_octets_ += static_cast<std::uint32_t>(part.consumed);
-  if (response_body_.done()) count_attempt(metrics::code_of(status_));
+  if (response_body_.done()) count_answer();
   context_.pieces.passing(response_writer_.before(part.data.size()));
   context_.pieces.staying(part.data);
   context_.pieces.staying(
@@ -190,7 +191,7 @@ void Exchange::response_progress() {
     // Octets beyond the answer belong to nobody: that connection is not used again.
     const bool reusable = server_keep_alive_ && server.in().empty() && request_body_.done() &&
                           to_server_.empty() && !server_failed_writing_;
-    count_attempt(metrics::code_of(status_));
+    count_answer();
     release_server(reusable);
     return finish();
   }

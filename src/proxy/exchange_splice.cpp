@@ -43,9 +43,11 @@ void Exchange::run_splice() {
   io::Stream& client = session_->client();
   io::Stream& server = server_->stream();
   switch (state) {
-    case Splice::State::wait_source:
-      (towards_client ? server : client).wait_readable();
+    case Splice::State::wait_source: {
+      io::Stream& source = towards_client ? server : client;
+      received > 0 ? source.readable_soon() : source.wait_readable();
       return towards_client ? answer_awaits(Side::server) : request_awaits(Side::client);
+    }
     case Splice::State::wait_sink:
       (towards_client ? client : server).wait_writable();
       return towards_client ? answer_awaits(Side::client) : request_awaits(Side::server);

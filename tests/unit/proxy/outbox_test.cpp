@@ -40,6 +40,7 @@ class SlowStream final : public io::Stream {
 
  private:
   void start_read() override {}
+  void tell_readable() override {}
   std::vector<std::size_t> takes_;
   std::size_t call_ = 0;
 };
