@@ -336,6 +336,14 @@ void Exchange::leave_session() {
   context_.give_back(*this);
 }
 
+// One part of a body in the framing of the other side, behind what the pieces hold already.
+void Exchange::add_content(const BodyReader::Part& part, BodyWriter& writer) noexcept {
+  const std::size_t size = part.data.size();
+  context_.pieces.passing(writer.before(size));
+  context_.pieces.staying(part.data);
+  context_.pieces.staying(writer.after(size, part.state == BodyReader::State::done));
+}
+
 // At any time exactly one side must make the next move, or the exchange would wait for ever.
 void Exchange::await(Side side, std::chrono::milliseconds patience) {
   awaited_ = side;

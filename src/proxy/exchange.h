@@ -73,6 +73,7 @@ class Exchange final : upstream::ServerConnection::User {
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
   void await(Side side, std::chrono::milliseconds patience);
   void update_deadline();
+  void add_content(const BodyReader::Part& part, BodyWriter& writer) noexcept;
   void watch_client();
 
   // exchange_request.cpp: towards the server

@@ -6,8 +6,24 @@
 
 namespace clockwise::proxy {
 
-using metrics::Code;
 using metrics::RequestError;
+
+namespace {
+
+// The configuration and the head writer know nothing of each other.
+http::ForwardedStyle style_of(config::ForwardedStyle style) noexcept {
+  switch (style) {
+    case config::ForwardedStyle::forwarded:
+      return http::ForwardedStyle::forwarded;
+    case config::ForwardedStyle::off:
+      return http::ForwardedStyle::off;
+    case config::ForwardedStyle::x_forwarded_for:
+      break;
+  }
+  return http::ForwardedStyle::x_forwarded_for;
+}
+
+}  // namespace
 
 void Exchange::on_server_connected(const io::error_code& error) {
   context_.loop.refresh();
@@ -41,21 +57,17 @@ void Exchange::send_request() {
   http::RequestContext to;
   to.client_ip = session.client_ip();
   to.trusted = session.trusted();
-  to.style = static_cast<http::ForwardedStyle>(config.forwarded.by);
+  to.style = style_of(config.forwarded.by);
   to.request_id = context_.request_ids.next();
   to.fallback_host = target_->address();
   if (to.fallback_host.starts_with("unix:")) to.fallback_host = "localhost";
-  http::Gather& gather = context_.gather;
-  gather.clear();
-  http::rewrite_request(in.view().substr(0, head_size_), head, to, gather);
-
-  Pieces& pieces = context_.pieces;
-  pieces.clear();
-  for (const std::string_view slice : gather.slices()) pieces.passing(slice);
+  context_.gather.clear();
+  http::rewrite_request(in.view().substr(0, head_size_), head, to, context_.gather);
+  context_.pieces.begin_with(context_.gather.slices());
   request_octets_ = head_size_;
   if (!add_request_body(head_size_)) return;
   replayable_ = request_body_.done() && head.body.kind != http::BodyKind::chunked;
-  request_written(to_server_.send(server_->stream(), pieces));
+  request_written(to_server_.send(server_->stream(), context_.pieces));
 }
 
 // Adds what stands in the client's buffer from `at` on to the pieces; false when that ended the
@@ -73,10 +85,7 @@ bool Exchange::add_request_body(std::size_t at) {
     return false;
   }
   request_octets_ += static_cast<std::uint32_t>(part.consumed);
-  context_.pieces.passing(request_writer_.before(part.data.size()));
-  context_.pieces.staying(part.data);
-  context_.pieces.staying(
-      request_writer_.after(part.data.size(), part.state == BodyReader::State::done));
+  add_content(part, request_writer_);
   return true;
 }
 

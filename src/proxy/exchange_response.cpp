@@ -6,8 +6,6 @@
 
 namespace clockwise::proxy {
 
-using metrics::Code;
-
 namespace {
 
 // A server that only ever announces would hold its client for ever.
@@ -86,8 +84,7 @@ bool Exchange::pass_interim() {
   if (minor_version_ >= 1) {
     context_.gather.clear();
     http::rewrite_interim(in.view().substr(0, head.size), head, context_.gather);
-    context_.pieces.clear();
-    for (const std::string_view slice : context_.gather.slices()) context_.pieces.passing(slice);
+    context_.pieces.begin_with(context_.gather.slices());
     const bool was_empty = to_client_.empty();
     result = to_client_.send(session_->client(), context_.pieces);
     session_->listener().cells().sent_bytes.add(to_client_.take_octets());
@@ -122,9 +119,7 @@ void Exchange::begin_response() {
   if (session_->listener().config().debug_headers) to.extra = debug_headers();
   context_.gather.clear();
   http::rewrite_response(in.view().substr(0, head.size), head, to, context_.gather);
-
-  context_.pieces.clear();
-  for (const std::string_view slice : context_.gather.slices()) context_.pieces.passing(slice);
+  context_.pieces.begin_with(context_.gather.slices());
   response_octets_ = head.size;
   if (!add_response_body(head.size)) return fail(Failure::protocol);
   answer_started_ = true;
@@ -149,10 +144,7 @@ bool Exchange::add_response_body(std::size_t at) {
   if (part.state == BodyReader::State::bad) return false;
   response_octets_ += static_cast<std::uint32_t>(part.consumed);
   if (response_body_.done()) count_answer();
-  context_.pieces.passing(response_writer_.before(part.data.size()));
-  context_.pieces.staying(part.data);
-  context_.pieces.staying(
-      response_writer_.after(part.data.size(), part.state == BodyReader::State::done));
+  add_content(part, response_writer_);
   return true;
 }
 

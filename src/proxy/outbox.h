@@ -27,6 +27,11 @@ class Pieces {
     size_ = 0;
   }
 
+  // A head, in place of what was here.
+  void begin_with(std::span<const std::string_view> head) noexcept {
+    clear();
+    for (const std::string_view slice : head) passing(slice);
+  }
   // Text that does not outlive this event (scratch, framing). Before any content().
   void passing(std::string_view text) noexcept {
     add(text);
@@ -38,7 +43,6 @@ class Pieces {
   [[nodiscard]] std::span<const iovec> all() const noexcept { return {pieces_, count_}; }
   [[nodiscard]] std::size_t passing_count() const noexcept { return passing_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
   static constexpr std::size_t kMost = 80;  // Gather::kMostSlices and the body's three
 
@@ -68,7 +72,7 @@ class Outbox {
     if (rest_) return append(pieces);
     const auto written = to.write(pieces.all());
     octets_ += written.size;
-    if (written.error) return fail(written.error);
+    if (written.error) return fail();
     if (written.size == pieces.size()) return Result::sent;
     keep(pieces, written.size);
     return Result::blocked;
@@ -89,7 +93,7 @@ class Outbox {
     add(rest_->after);
     const auto written = to.write({pieces, count});
     octets_ += written.size;
-    if (written.error) return fail(written.error);
+    if (written.error) return fail();
     if (written.size == size) {
       rest_.reset();
       return Result::sent;
@@ -100,7 +104,6 @@ class Outbox {
 
   // Octets written since the last call; for the counters.
   [[nodiscard]] std::size_t take_octets() noexcept { return std::exchange(octets_, 0); }
-  [[nodiscard]] const io::error_code& error() const noexcept { return error_; }
 
  private:
   struct Rest {
@@ -110,8 +113,7 @@ class Outbox {
     std::string_view after;    // static
   };
 
-  Result fail(const io::error_code& error) noexcept {
-    error_ = error;
+  Result fail() noexcept {
     rest_.reset();
     return Result::failed;
   }
@@ -161,7 +163,6 @@ class Outbox {
 
   std::unique_ptr<Rest> rest_;
   std::size_t octets_ = 0;
-  io::error_code error_;
 };
 
 }  // namespace clockwise::proxy
