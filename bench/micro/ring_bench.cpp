@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ring/remap.h"
-#include "ring/ring.h"
+#include "ring/scheme.h"
 
 namespace clockwise::ring {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::string> names(std::size_t count) {
 }
 
 std::shared_ptr<const Ring> ring_of(std::size_t servers) {
-  return build_clockwise_ring(members(servers), kPoints).value();
+  return build({.points = kPoints}, members(servers)).value();
 }
 
 // Each look-up waits for the one before it, as in a proxy that handles one request after another.
@@ -94,7 +94,7 @@ BENCHMARK(second_owner)->Arg(4)->Arg(100)->Arg(1000);
 
 void build(benchmark::State& state) {
   const auto list = members(static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(build_clockwise_ring(list, kPoints).value());
+  for (auto _ : state) benchmark::DoNotOptimize(build({.points = kPoints}, list).value());
 }
 BENCHMARK(build)->Arg(4)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
 
@@ -113,7 +113,7 @@ void remap_account_worst(benchmark::State& state) {
   const auto count = static_cast<std::size_t>(state.range(0));
   auto renamed = members(count);
   for (Member& member : renamed) member.label += "-new";
-  const auto before = ring_of(count), after = build_clockwise_ring(renamed, kPoints).value();
+  const auto before = ring_of(count), after = build({.points = kPoints}, renamed).value();
   const auto names_before = names(count);
   auto names_after = names(count);
   for (std::string& name : names_after) name += "-new";

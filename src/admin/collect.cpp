@@ -187,7 +187,9 @@ class Collector {
 
   void ring(const upstream::Pool& pool) {
     const std::string& name = pool.config.name;
-    page_.add(Id::ring_info, {name, pool.digest, pool.config.ring.scheme}, 1);
+    page_.add(Id::ring_info,
+              {name, pool.digest, std::string(ring::to_string(pool.config.ring.scheme.placement))},
+              1);
     std::size_t usable = 0, down = 0, draining = 0;
     for (const upstream::Server& server : pool.servers) {
       const bool drains = server.config.state == config::ServerState::draining;

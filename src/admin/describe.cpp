@@ -213,7 +213,7 @@ json::object describe_pool(const View& view, const upstream::Pool& pool) {
     servers.push_back(describe_server(pool.servers[i], place[i]));
   return {{"name", pool.config.name},
           {"protocol", "http"},
-          {"scheme", pool.config.ring.scheme},
+          {"scheme", ring::to_string(pool.config.ring.scheme.placement)},
           {"digest", pool.digest},
           {"points_total", pool.ring ? pool.ring->points().size() : 0},
           {"handoff_active", handoff_active(view, pool)},
@@ -230,7 +230,7 @@ json::object describe_ring(const upstream::Pool& pool) {
                                     {"server", pool.servers[point.server].config.name}});
   }
   return {{"pool", pool.config.name},
-          {"scheme", pool.config.ring.scheme},
+          {"scheme", ring::to_string(pool.config.ring.scheme.placement)},
           {"digest", pool.digest},
           {"points_total", points.size()},
           {"points", std::move(points)}};

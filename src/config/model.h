@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "ring/scheme.h"
+
 namespace clockwise::config {
 
 using std::chrono::milliseconds;
@@ -87,23 +89,28 @@ struct Server {
   std::string zone;
   ServerState state = ServerState::active;
   std::optional<std::string> label;  // what the ring hashes instead of `name`
+  std::uint32_t id = 0;              // the peer's number for it (scheme haproxy); 0: automatic
 
   [[nodiscard]] const std::string& ring_label() const noexcept { return label ? *label : name; }
-  // A server off the ring owns no key: weight 0, draining or down.
+  // A server off the ring is no owner: weight 0, draining or down.
   [[nodiscard]] bool on_ring() const noexcept { return weight > 0 && state == ServerState::active; }
   friend bool operator==(const Server&, const Server&) = default;
 };
 
+// The servers of a list as the ring sees them, in its order.
+[[nodiscard]] std::vector<ring::Member> members_of(const std::vector<Server>& servers);
+
 struct Ring {
-  std::string scheme = "clockwise";
-  std::uint32_t points = 1024;  // virtual nodes per unit of weight: spread of about 3 %
-  std::string key = "{uri}";
+  ring::Scheme scheme;        // points: 1024 per unit of weight, a spread of about 3 %
+  std::string key = "{uri}";  // template, see http/key_template.h
+  std::vector<std::string>
+      key_ignore;  // query parameters that {uri:normalized} drops; may end in *
 
   friend bool operator==(const Ring&, const Ring&) = default;
 };
 
 // At most this many points in one pool: 64 MiB of positions and owners.
-inline constexpr std::uint64_t kMaxPoints = 4'000'000;
+inline constexpr std::uint32_t kMaxPoints = ring::kMaxPoints;
 
 struct Retry {
   std::uint32_t attempts = 2;  // further tries after the first, each on the next distinct server

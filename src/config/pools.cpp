@@ -13,20 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
-constexpr std::array<Choice<std::string_view>, 14> kSchemes{{{"clockwise", "clockwise"},
-                                                             {"nginx", {}},
-                                                             {"nginx-hash", {}},
-                                                             {"ketama", {}},
-                                                             {"libketama", {}},
-                                                             {"libmemcached", {}},
-                                                             {"spymemcached", {}},
-                                                             {"twemproxy", {}},
-                                                             {"haproxy", {}},
-                                                             {"varnish", {}},
-                                                             {"envoy", {}},
-                                                             {"maglev", {}},
-                                                             {"custom", {}},
-                                                             {"modulo", {}}}};
 // Parameters of the schemes above.
 constexpr std::array<std::string_view, 10> kSchemeParameters{
     "key_hash", "hash",     "form",  "distribution", "avalanche",
@@ -50,15 +36,26 @@ void read_key(const Field& field, std::string& key) {
   value(key, parse_key_template)(field);
 }
 
+void read_scheme(const Field& field, ring::Placement& placement) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  std::vector<std::string_view> words;
+  for (const ring::SchemeFacts& scheme : ring::schemes()) {
+    if (scheme.name == scalar->text) placement = scheme.placement;
+    words.push_back(scheme.name);
+  }
+  const bool known = ring::to_string(placement) == scalar->text;
+  if (!known) report_choice(field, scalar->text, false, words);
+}
+
 // Returns where `points` is written, for what is wrong with it as a number of the whole pool.
 std::optional<Field> read_ring(const Field& field, Ring& ring) {
   std::optional<Field> points;
-  std::string_view scheme;
   MapReader map(field);
-  map.read("scheme", choice(scheme, kSchemes));
+  map.read("scheme", [&](const Field& f) { read_scheme(f, ring.scheme.placement); });
   map.read("points", [&](const Field& f) {
     points = f;
-    integer(ring.points, 1, kMaxPoints)(f);
+    integer(ring.scheme.points, 1, kMaxPoints)(f);
   });
   map.read("key", [&](const Field& f) { read_key(f, ring.key); });
   map.read("key_ignore", only_empty_list);

@@ -115,13 +115,13 @@ std::uint64_t points_of(const Server& server, std::uint32_t per_weight) {
 
 void check_points(const std::vector<ListedServer>& servers, const Ring& ring, const Field& list,
                   const std::optional<Field>& points) {
-  const std::uint64_t total = total_points(servers, ring.points);
+  const std::uint64_t total = total_points(servers, ring.scheme.points);
   const bool owners = std::any_of(servers.begin(), servers.end(), [](const ListedServer& listed) {
     return listed.server.on_ring();
   });
   if (owners && total == 0)
     list.problem(fmt::format("the weights are so small that no server has a point at points: {}",
-                             ring.points));
+                             ring.scheme.points));
   if (total <= kMaxPoints) return;
   const std::uint32_t fits = largest_points(servers);
   const std::string advice = fits > 0 ? fmt::format("points: {} would fit", fits)

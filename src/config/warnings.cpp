@@ -49,7 +49,7 @@ void warn_of_wide_spread(const Servers& servers, const Ring& ring, const Field& 
   for (std::size_t i = 0; i < servers.size(); ++i) {
     const Server& server = servers[i].server;
     if (!server.on_ring()) continue;
-    const std::uint64_t owned = points_of(server, ring.points);
+    const std::uint64_t owned = points_of(server, ring.scheme.points);
     if (owned == 0) continue;  // its weight is too coarse, which has a warning of its own
     const double spread = 1 / std::sqrt(static_cast<double>(owned));
     if (spread <= kWideSpread) continue;
@@ -57,7 +57,7 @@ void warn_of_wide_spread(const Servers& servers, const Ring& ring, const Field& 
         "{} points for {} let its share of the keys stray by about {:.0f} %; more "
         "points make it even",
         owned, quoted(server.name), 100 * spread);
-    if (points && ring.points * kWideSpread * kWideSpread < 1)
+    if (points && ring.scheme.points * kWideSpread * kWideSpread < 1)
       points->warn_at(points->place(), message);
     else
       list.warn_at(servers[i].weight, message, step(i, "weight"));
@@ -69,13 +69,13 @@ void warn_of_coarse_weights(const Servers& servers, const Ring& ring, const Fiel
   for (std::size_t i = 0; i < servers.size(); ++i) {
     const Server& server = servers[i].server;
     if (!server.on_ring()) continue;
-    const double wanted = server.weight * ring.points;
-    const auto owned = static_cast<double>(points_of(server, ring.points));
+    const double wanted = server.weight * ring.scheme.points;
+    const auto owned = static_cast<double>(points_of(server, ring.scheme.points));
     const double error = std::abs(owned - wanted) / wanted;
     if (error <= kCoarseWeight) continue;
     list.warn_at(servers[i].weight,
                  fmt::format("{} at {} points is {:.2f} points, rounded to {}: {:.0f} % off",
-                             server.weight, ring.points, wanted, owned, 100 * error),
+                             server.weight, ring.scheme.points, wanted, owned, 100 * error),
                  step(i, "weight"));
   }
 }

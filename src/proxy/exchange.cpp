@@ -121,7 +121,7 @@ void Exchange::time_out_head(Session& session) {
 void Exchange::route() {
   const auto next = view_->pool->ring->successor(hash_, tried_);
   if (!next) return give_up(last_failure_);
-  target_index_ = *next;
+  target_index_ = next->server;
   rescan_head();
   lease(false);
 }

@@ -1,18 +1,15 @@
-// Lengths on the circle of 2^64, exact: 128 bits, because the whole circle is one more than 64
-// hold.
+// Numbers of positions, exact: 128 bits, because a whole circle may be one more than 64 hold.
 #pragma once
-
-#include <cmath>
 
 namespace clockwise::ring {
 
-__extension__ typedef unsigned __int128 Arc;  // a number of positions, 0 to 2^64
+__extension__ typedef unsigned __int128 Arc;  // 0 to 2^64
 
 inline constexpr Arc kWholeCircle = static_cast<Arc>(1) << 64;
 
-// The share of the circle, 0 to 1, rounded once.
-[[nodiscard]] inline double share_of(Arc arc) noexcept {
-  return std::ldexp(static_cast<double>(arc), -64);
+// The share of a circle of `whole` positions, 0 to 1. Exact to the last bit or two of a double.
+[[nodiscard]] inline double share_of(Arc arc, Arc whole = kWholeCircle) noexcept {
+  return static_cast<double>(arc) / static_cast<double>(whole);
 }
 
 }  // namespace clockwise::ring

@@ -37,36 +37,21 @@ class Names {
   std::vector<std::string_view> sorted_;
 };
 
-// Walks the points of one ring upwards; knows who owns the positions up to the next one.
+// Walks the arcs of one ring upwards.
 class Cursor {
  public:
-  Cursor(std::span<const Point> points, std::vector<std::uint32_t> names)
-      : points_(points), names_(std::move(names)) {
-    load();
-  }
+  Cursor(const Layout& layout, std::vector<std::uint32_t> names)
+      : layout_(layout), names_(std::move(names)) {}
 
   // The last position of the arc that the cursor is in.
-  Position end() const noexcept { return end_; }
-  std::uint32_t owner() const noexcept { return owner_; }
-
-  // Onto the arc behind `position`. Of points at one place the first is the owner: skip the rest.
-  void pass(Position position) noexcept {
-    while (next_ < points_.size() && points_[next_].position == position) ++next_;
-    load();
-  }
+  Position end() const noexcept { return layout_.ends[at_]; }
+  std::uint32_t owner() const noexcept { return names_[layout_.owners[at_]]; }
+  void pass() noexcept { ++at_; }
 
  private:
-  void load() noexcept {
-    const bool wrapped = next_ == points_.size();
-    end_ = wrapped ? std::numeric_limits<Position>::max() : points_[next_].position;
-    owner_ = names_[points_[wrapped ? 0 : next_].server];
-  }
-
-  std::span<const Point> points_;
+  const Layout& layout_;
   std::vector<std::uint32_t> names_;  // by server
-  std::size_t next_ = 0;
-  Position end_ = 0;
-  std::uint32_t owner_ = 0;
+  std::size_t at_ = 0;
 };
 
 // Sums of arcs by (from, to). Arcs are gathered and folded now and then, which beats a hash table:
@@ -122,8 +107,8 @@ bool owns_something(const RingView& view) { return view.ring != nullptr && !view
 std::vector<Move> moved_arcs(const RingView& before, const RingView& after) {
   if (!owns_something(before) || !owns_something(after)) return {};
   const Names names(before.names, after.names);
-  Cursor old_arc(before.ring->points(), names.numbers(before.names));
-  Cursor new_arc(after.ring->points(), names.numbers(after.names));
+  Cursor old_arc(before.ring->layout(), names.numbers(before.names));
+  Cursor new_arc(after.ring->layout(), names.numbers(after.names));
   Account account;
   Arc start = 0;
   while (start < kWholeCircle) {
@@ -132,8 +117,9 @@ std::vector<Move> moved_arcs(const RingView& before, const RingView& after) {
     if (old_arc.owner() != new_arc.owner())
       account.add(old_arc.owner(), new_arc.owner(), next - start);
     start = next;
-    if (old_arc.end() == end) old_arc.pass(end);
-    if (new_arc.end() == end) new_arc.pass(end);
+    const bool old_ends = old_arc.end() == end, new_ends = new_arc.end() == end;
+    if (old_ends) old_arc.pass();
+    if (new_ends) new_arc.pass();
   }
   return std::move(account).moves(names);
 }

@@ -1,73 +1,104 @@
 // The hash ring: which server owns a key.
 //
-// Every placement scheme stands behind this one small interface. A Ring is immutable, so any
-// number of threads may ask it at once; it is built off the data path and replaced as a whole.
-// Servers are known here by their index in the list the ring was built from; names, addresses and
-// health live elsewhere (upstream/).
+// Every placement scheme stands behind this one small interface; ring/scheme.h names them and
+// builds one. A Ring is immutable, so any number of threads may ask it at once; it is built off the
+// data path and replaced as a whole. Servers are known here by their index in the list the ring was
+// built from; names, addresses and health live elsewhere (upstream/).
+//
+// A look-up is two steps: a key is hashed to a position, and each position has one owner.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "ring/arc.h"
 
 namespace clockwise::ring {
 
 using ServerIndex = std::uint32_t;
-using Position = std::uint64_t;  // a place on the circle of 2^64
-
-// One entry of the server list as the ring sees it.
-struct Member {
-  std::string label;  // what is hashed: the server's label, else its name
-  double weight = 1;  // 0: owns nothing
-};
+using Position = std::uint64_t;  // what a key hashes to; of longer hashes the first 64 bits
 
 struct Point {
   Position position;
   ServerIndex server;
+
+  friend bool operator==(const Point&, const Point&) = default;
+};
+
+// How positions map to owners, for whoever compares two rings (ring/remap.h). Either a circle of
+// arcs or a table; a ring that is neither (rendezvous, jump) can only be sampled.
+struct Layout {
+  // Rings of equal keying hash every key to the same position.
+  std::string keying;
+  // Positions are 0 to positions - 1; at most 2^64.
+  Arc positions = kWholeCircle;
+  // Circle: owners[i] has the positions after ends[i - 1] up to and with ends[i]. The last end is
+  // the last position there is.
+  std::span<const Position> ends;
+  std::span<const ServerIndex> owners;
+  // Table: a position belongs to table[position % table.size()].
+  std::span<const ServerIndex> table;
 };
 
 class Ring {
  public:
   virtual ~Ring() = default;
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
 
-  // The position of a key. Never fails, no allocation.
-  [[nodiscard]] virtual Position hash(std::string_view key) const noexcept = 0;
+  // The position of a key, its hash tag taken into account. Never fails, no allocation.
+  [[nodiscard]] Position hash(std::string_view key) const noexcept {
+    return hash_(*this, hash_tag_.empty() ? key : tagged(key));
+  }
 
-  // The server that owns a position: the first point at or after it, wrapping at the top.
-  // REQUIRES: !empty().
+  // The server that owns a position. REQUIRES: !empty().
   [[nodiscard]] virtual ServerIndex owner(Position position) const noexcept = 0;
 
-  // The first server on the walk from `position` that is not in `excluded`; nothing when every
-  // server with points is excluded. Used for failover and replicas: not the steady-state path.
-  [[nodiscard]] virtual std::optional<ServerIndex> successor(
+  // Where a key goes when its first owners are out of the question: the first point on the walk
+  // from `position` whose server is not in `excluded`; nothing when every server of the ring is.
+  // With nothing excluded it is the point of the owner. Used for failover, replicas and to explain:
+  // not the steady-state path.
+  [[nodiscard]] virtual std::optional<Point> successor(
       Position position, std::span<const ServerIndex> excluded) const noexcept = 0;
 
-  // All points by position. Two points of one position: the owner comes first.
-  [[nodiscard]] virtual std::span<const Point> points() const noexcept = 0;
+  // All points by position, those of a table by slot. Two points of one position: the owner first.
+  [[nodiscard]] std::span<const Point> points() const noexcept { return points_; }
 
-  // Exact part of the circle that each server owns, by server index; sums to 1 (empty ring: all 0).
-  [[nodiscard]] virtual std::span<const double> shares() const noexcept = 0;
+  // Exact part of all positions that each server owns, by server index; sums to 1 (empty ring: all
+  // 0).
+  [[nodiscard]] std::span<const double> shares() const noexcept { return shares_; }
 
-  [[nodiscard]] bool empty() const noexcept { return points().empty(); }
+  [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
+
+  // Would the same servers in another order own other keys? True for lists that are indexed, and
+  // where two servers share a position that goes to the one listed first.
+  [[nodiscard]] bool order_matters() const noexcept { return order_matters_; }
+
+  [[nodiscard]] bool empty() const noexcept { return shares_.empty() || on_ring_ == 0; }
+
+ protected:
+  // `ring` is the ring whose hash it is.
+  using KeyHash = Position (*)(const Ring& ring, std::string_view key) noexcept;
+
+  Ring(KeyHash hash, std::string hash_tag) : hash_(hash), hash_tag_(std::move(hash_tag)) {}
+
+  std::vector<Point> points_;
+  std::vector<double> shares_;
+  Layout layout_;            // its spans point into the derived ring
+  std::size_t on_ring_ = 0;  // how many servers own something or could after others are excluded
+  bool order_matters_ = false;
+
+ private:
+  // What stands between the first character of the tag and the next occurrence of the second, when
+  // that is not empty; else the whole key.
+  [[nodiscard]] std::string_view tagged(std::string_view key) const noexcept;
+
+  KeyHash hash_;
+  std::string hash_tag_;  // empty or two characters
 };
-
-// At most this many points in one ring unless the caller says otherwise.
-inline constexpr std::uint32_t kMaxPoints = 4'000'000;
-
-// The default scheme, `clockwise`: XXH64 with seed 0 on a circle of 2^64. Point i of a server is
-// XXH64(LABEL + "-" + i); a server has floor(points_per_weight × weight + 0.5) of them, however
-// many others there are, so that a change of one server never moves a key between two others.
-// Points of equal position: the smaller label owns it (of equal labels, the earlier in the list).
-// Fails when the points of all members together exceed `max_points`; the message says which
-// `points` would fit.
-[[nodiscard]] Result<std::shared_ptr<const Ring>> build_clockwise_ring(
-    std::span<const Member> members, std::uint32_t points_per_weight,
-    std::uint32_t max_points = kMaxPoints);
 
 }  // namespace clockwise::ring

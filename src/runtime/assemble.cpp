@@ -33,9 +33,8 @@ Result<PoolChange> change_of(const config::Pool& config, const Routing* running)
   PoolChange change;
   change.config = &config;
   change.running = pool_of(running, config.name);
-  change.digest = upstream::ring_digest(config);
   const Pool* before = change.running.get();
-  if (before != nullptr && before->digest == change.digest &&
+  if (before != nullptr && upstream::ring_digest(before->config) == upstream::ring_digest(config) &&
       same_order(before->config.servers, config.servers)) {
     change.ring = before->ring;
   } else {
@@ -46,6 +45,7 @@ Result<PoolChange> change_of(const config::Pool& config, const Routing* running)
     change.build_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   }
+  change.digest = upstream::ring_digest(config, change.ring->order_matters());
   const upstream::Side old_side{before != nullptr ? &before->config : nullptr,
                                 before != nullptr ? before->ring.get() : nullptr};
   change.report = upstream::plan(old_side, {&config, change.ring.get()});

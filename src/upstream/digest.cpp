@@ -13,27 +13,42 @@ namespace {
 // The length stands before the text, so that no two lists read the same.
 std::string field(std::string_view text) { return fmt::format("{}:{} ", text.size(), text); }
 
-std::string server_line(const config::Server& server) {
+std::string server_line(const config::Server& server, std::uint32_t id) {
   // {} prints the shortest text that gives the same double again.
-  return fmt::format("server {}{}{} {}\n", field(server.name), field(server.ring_label()),
+  return fmt::format("server {}{}{} {} {}\n", field(server.name), field(server.ring_label()), id,
                      server.weight, server.on_ring() ? "on" : "off");
 }
 
-std::string canonical_text(const config::Pool& pool) {
+std::string scheme_line(const ring::Scheme& scheme) {
+  const std::string avalanche =
+      scheme.avalanche ? fmt::format("{}", *scheme.avalanche) : std::string("auto");
+  return fmt::format("scheme {}{} {}{}{}{} {} {} {} {}{} {}\n",
+                     field(ring::to_string(scheme.placement)), scheme.points, field(scheme.hash),
+                     field(scheme.form), field(scheme.distribution), avalanche, scheme.min_size,
+                     scheme.max_size, scheme.table, field(scheme.label), scheme.bits,
+                     field(scheme.hash_tag));
+}
+
+std::string canonical_text(const config::Pool& pool, bool in_order) {
+  std::vector<std::uint32_t> ids(pool.servers.size(), 0);
+  if (ring::facts(pool.ring.scheme.placement).takes_id)
+    ids = ring::server_ids(config::members_of(pool.servers));
   std::vector<std::string> lines;
   lines.reserve(pool.servers.size());
-  for (const config::Server& server : pool.servers) lines.push_back(server_line(server));
-  std::sort(lines.begin(), lines.end());
-  std::string text = fmt::format("ring {}{} {}\n", field(pool.ring.scheme), pool.ring.points,
-                                 field(pool.ring.key));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    lines.push_back(server_line(pool.servers[i], ids[i]));
+  if (!in_order) std::sort(lines.begin(), lines.end());
+  std::string text = scheme_line(pool.ring.scheme) + "key " + field(pool.ring.key);
+  for (const std::string& name : pool.ring.key_ignore) text += field(name);
+  text += in_order ? "\nin order\n" : "\n";
   for (const std::string& line : lines) text += line;
   return text;
 }
 
 }  // namespace
 
-std::string ring_digest(const config::Pool& pool) {
-  const std::string text = canonical_text(pool);
+std::string ring_digest(const config::Pool& pool, bool in_order) {
+  const std::string text = canonical_text(pool, in_order);
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
   if (EVP_Digest(text.data(), text.size(), hash.data(), nullptr, EVP_sha256(), nullptr) != 1)
     throw std::runtime_error("SHA-256 is not available in OpenSSL");

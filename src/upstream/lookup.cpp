@@ -11,7 +11,7 @@ KeyPlace locate(const ring::Ring& ring, ring::Position position, std::uint32_t r
   while (place.owners.size() < replicas) {
     const auto next = ring.successor(position, place.owners);
     if (!next) break;
-    place.owners.push_back(*next);
+    place.owners.push_back(next->server);
   }
   return place;
 }

@@ -162,9 +162,11 @@ Report plan(const Side& before, const Side& after) {
 
   Report report;
   report.pool = pool.name;
-  report.scheme = pool.ring.scheme;
-  if (before.pool != nullptr) report.digest_before = ring_digest(*before.pool);
-  if (after.pool != nullptr) report.digest_after = ring_digest(*after.pool);
+  report.scheme = ring::to_string(pool.ring.scheme.placement);
+  if (before.pool != nullptr)
+    report.digest_before = ring_digest(*before.pool, before.ring->order_matters());
+  if (after.pool != nullptr)
+    report.digest_after = ring_digest(*after.pool, after.ring->order_matters());
   report.moves = ring::moved_arcs({before.ring, old_names}, {after.ring, new_names});
   report.servers = server_reports(old_seats, new_seats);
   account(report, old_seats, new_seats);

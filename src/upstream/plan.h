@@ -22,11 +22,11 @@ namespace clockwise::upstream {
 // Builds the ring of a pool: one member per server in list order, those off the ring with weight 0.
 [[nodiscard]] Result<std::shared_ptr<const ring::Ring>> build_ring(const config::Pool& pool);
 
-// 16 hex digits over all that decides an owner: scheme and its parameters, key template, and of
-// each server name, label, weight and whether it is on the ring. Independent of the order of the
-// list (for schemes that ignore it), of addresses and of health. Equal digests = equal owners for
-// every key.
-[[nodiscard]] std::string ring_digest(const config::Pool& pool);
+// 16 hex digits over all that decides an owner: scheme and its parameters, key template, hash tag,
+// and of each server name, label, id, weight and whether it is on the ring; never addresses or
+// health. Equal digests = equal owners for every key. `in_order`: the order of the list counts too;
+// pass Ring::order_matters().
+[[nodiscard]] std::string ring_digest(const config::Pool& pool, bool in_order = false);
 
 // One side of a comparison.
 struct Side {

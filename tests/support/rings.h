@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ring/ring.h"
+#include "ring/scheme.h"
 
 namespace clockwise::ring::test {
 
@@ -23,7 +23,7 @@ struct NamedRing {
 inline NamedRing ring_of(const std::vector<Member>& members, std::uint32_t points = 1024) {
   NamedRing result;
   for (const Member& member : members) result.names.push_back(member.label);
-  const auto built = build_clockwise_ring(members, points);
+  const auto built = build({.points = points}, members);
   if (!built) throw std::runtime_error(built.error().message);
   result.ring = *built;
   return result;

@@ -19,10 +19,7 @@ inline config::Address address_of(const std::string& host, std::uint16_t port) {
 }
 
 inline std::shared_ptr<const ring::Ring> ring_of(const std::vector<config::Server>& servers) {
-  std::vector<ring::Member> members;
-  for (const auto& server : servers)
-    members.push_back({server.ring_label(), server.on_ring() ? server.weight : 0});
-  return *ring::build_clockwise_ring(members, 100);
+  return *ring::build({.points = 100}, config::members_of(servers));
 }
 
 class World {
@@ -44,7 +41,7 @@ class World {
                        std::shared_ptr<upstream::RemapWatch> watch = nullptr) {
     auto pool = std::make_shared<upstream::Pool>();
     pool->config.name = "pages";
-    pool->config.ring.points = 100;
+    pool->config.ring.scheme.points = 100;
     pool->config.servers = servers;
     pool->ring = ring_of(servers);
     pool->digest = "0123456789abcdef";

@@ -152,7 +152,7 @@ std::string list_of(std::size_t servers, std::string_view separator) {
 // Ten times the servers may cost ten times the time, not a hundred: one long line included.
 TEST(Strictness, ALongListCostsLinearTime) {
   Pool pool;
-  pool.ring.points = 1;
+  pool.ring.scheme.points = 1;
   const auto seconds = [&](std::size_t servers, std::string_view separator) {
     const auto before = std::chrono::steady_clock::now();
     const auto result =

@@ -12,6 +12,7 @@
 #include <random>
 #include <tuple>
 
+#include "ring/circle.h"
 #include "support/rings.h"
 
 namespace clockwise::ring {
@@ -22,27 +23,19 @@ using test::NamedRing;
 using test::ring_of;
 using Matrix = std::map<std::pair<std::string, std::string>, double>;
 
+Position hash_nothing(std::string_view) noexcept { return 0; }
+
 // A ring whose points the test places itself.
-class PlacedRing final : public Ring {
+class PlacedRing {
  public:
   PlacedRing(std::vector<Point> points, std::size_t servers)
-      : points_(std::move(points)), shares_(servers) {}
-  Position hash(std::string_view) const noexcept override { return 0; }
-  ServerIndex owner(Position position) const noexcept override {
-    for (const Point& point : points_)
-      if (point.position >= position) return point.server;
-    return points_.front().server;
-  }
-  std::optional<ServerIndex> successor(Position,
-                                       std::span<const ServerIndex>) const noexcept override {
-    return std::nullopt;
-  }
-  std::span<const Point> points() const noexcept override { return points_; }
-  std::span<const double> shares() const noexcept override { return shares_; }
+      : ring_({CircleRing::hash_with<hash_nothing>, "none", 64, {}}, Rule::successor,
+              CircleRing::Ties::by_order, std::move(points), servers) {}
+  ServerIndex owner(Position position) const { return ring_.owner(position); }
+  const Ring* operator&() const { return &ring_; }
 
  private:
-  std::vector<Point> points_;
-  std::vector<double> shares_;
+  CircleRing ring_;
 };
 
 const std::vector<std::string> kNames{"a", "b", "c", "d"};

@@ -74,7 +74,7 @@ TEST(ClockwiseRing, HasItsPointsAtTheHashOfLabelAndNumber) {
 }
 
 TEST(ClockwiseRing, WithoutServersIsEmpty) {
-  const auto ring = build_clockwise_ring({}, 1024).value();
+  const auto ring = build({.points = 1024}, {}).value();
   EXPECT_TRUE(ring->empty());
   EXPECT_TRUE(ring->shares().empty());
   EXPECT_EQ(ring->successor(0, {}), std::nullopt);
@@ -93,7 +93,7 @@ TEST(ClockwiseRing, OneServerOwnsTheWholeCircle) {
     EXPECT_THAT(ring.ring->shares(), ElementsAre(1.0));
     for (const Position position : {Position{0}, kTop / 2, kTop}) {
       EXPECT_EQ(ring.ring->owner(position), 0u);
-      EXPECT_EQ(ring.ring->successor(position, {}), 0u);
+      EXPECT_EQ(ring.ring->successor(position, {})->server, 0u);
     }
   }
 }
@@ -116,8 +116,8 @@ TEST(ClockwiseRing, SuccessorWalksToTheNextServerThatIsNotExcluded) {
   const Position position = ring.ring->hash("/some/key");
   std::vector<ServerIndex> seen;
   while (const auto next = ring.ring->successor(position, seen)) {
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), *next), 0);
-    seen.push_back(*next);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), next->server), 0);
+    seen.push_back(next->server);
   }
   EXPECT_EQ(seen.front(), ring.ring->owner(position));
   std::sort(seen.begin(), seen.end());
@@ -128,9 +128,9 @@ TEST(ClockwiseRing, SuccessorWrapsAndCountsOnlyServersWithPoints) {
   const NamedRing ring = ring_of({{"a", 1}, {"off", 0}, {"b", 1}}, 8);
   const Position behind_all = ring.ring->points().back().position + 1;
   const ServerIndex first = ring.ring->points().front().server;
-  EXPECT_EQ(ring.ring->successor(behind_all, {}), first);
+  EXPECT_EQ(ring.ring->successor(behind_all, {})->server, first);
   const std::vector<ServerIndex> a_and_off{0, 1, 1, 0, 77};
-  EXPECT_EQ(ring.ring->successor(behind_all, a_and_off), 2u);
+  EXPECT_EQ(ring.ring->successor(behind_all, a_and_off)->server, 2u);
   const std::vector<ServerIndex> both{0, 2};
   EXPECT_EQ(ring.ring->successor(behind_all, both), std::nullopt);
 }
@@ -173,24 +173,24 @@ TEST(ClockwiseRing, CountsPointsByWeight) {
 
 TEST(ClockwiseRing, RefusesTooManyPointsAndNamesTheNumberThatFits) {
   const std::vector<Member> members{{"a", 1000}, {"b", 3000.4}};
-  const auto refused = build_clockwise_ring(members, 1024);
+  const auto refused = build({.points = 1024}, members);
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("4096410 points"));
   EXPECT_THAT(refused.error().message, HasSubstr("at most 4000000"));
   EXPECT_THAT(refused.error().message, HasSubstr("`points: 999` would fit"));
-  EXPECT_TRUE(build_clockwise_ring(members, 999).has_value());
-  EXPECT_FALSE(build_clockwise_ring(members, 1000).has_value());
+  EXPECT_TRUE(build({.points = 999}, members).has_value());
+  EXPECT_FALSE(build({.points = 1000}, members).has_value());
 }
 
 TEST(ClockwiseRing, TheLimitItselfIsAllowed) {
   const std::vector<Member> members{{"a", 1}, {"b", 1}};
-  EXPECT_TRUE(build_clockwise_ring(members, 50, 100).has_value());
-  EXPECT_FALSE(build_clockwise_ring(members, 51, 100).has_value());
+  EXPECT_TRUE(build({.points = 50}, members, 100).has_value());
+  EXPECT_FALSE(build({.points = 51}, members, 100).has_value());
 }
 
 TEST(ClockwiseRing, SaysSoWhenEvenOnePointPerWeightIsTooMany) {
   const std::vector<Member> members(500, {"a", 10'000});
-  const auto refused = build_clockwise_ring(members, 1024);
+  const auto refused = build({.points = 1024}, members);
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("lower the weights"));
 }

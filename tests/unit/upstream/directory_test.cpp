@@ -163,7 +163,7 @@ TEST_F(DirectoryTest, RequestsOfExpiredWatchesStayInTheTotals) {
 }
 
 TEST_F(DirectoryTest, ReorderedListGoesOnCountingForTheSameChange) {
-  const auto previous = *ring::build_clockwise_ring({}, 1);
+  const auto previous = *ring::build({.points = 1}, {});
   const auto publish_with = [&](const std::shared_ptr<RemapWatch>& watch) {
     auto pool = std::make_shared<Pool>();
     pool->config.name = "p";

@@ -23,7 +23,7 @@ TEST(Lookup, FindsDistinctOwnersTheHomeFirst) {
   const KeyPlace place = locate(*built.ring, hash, 10);
   ASSERT_EQ(place.owners.size(), 3u);
   EXPECT_EQ(place.owners[0], built.ring->owner(hash));
-  EXPECT_EQ(place.owners[1], built.ring->successor(hash, std::vector{place.owners[0]}));
+  EXPECT_EQ(place.owners[1], built.ring->successor(hash, std::vector{place.owners[0]})->server);
   EXPECT_EQ(locate(*built.ring, hash).owners.size(), 1u);
 }
 

@@ -48,7 +48,7 @@ TEST(Summary, OfManyServersCountsThem) {
 TEST(Summary, OfOtherRingSettings) {
   config::Pool pool = test::pool({server("a"), server("b")});
   const BuiltPool before{pool};
-  pool.ring.points = 512;
+  pool.ring.scheme.points = 512;
   EXPECT_THAT(summary(plan(before, BuiltPool{pool})),
               MatchesRegex("new ring settings: .* minimum 0 %, [0-9.]+ % between other servers"));
 }

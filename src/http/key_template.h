@@ -1,0 +1,72 @@
+// The key of a request: a template of literals and placeholders, such as "{host}{uri}".
+//
+// Octets are taken as received: nothing is decoded, merged or sorted unless the placeholder says
+// so, and a target in absolute-form gives the same key as in origin-form. Pure; a template is
+// immutable, any number of threads may render it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "http/head.h"
+
+namespace clockwise::http {
+
+// What a key may be made of. Absent parts are empty.
+struct KeyParts {
+  std::string_view uri;  // path and query, origin-form
+  std::string_view host;
+  std::string_view scheme;  // http, https
+  std::string_view method;
+  std::string_view client_ip;
+  std::string_view octets;            // of the head, for the lines below
+  std::span<const FieldLine> fields;  // for {header:NAME} and {cookie:NAME}
+};
+
+class KeyTemplate {
+ public:
+  // "{uri}".
+  KeyTemplate();
+
+  // Empty text means "{uri}". `ignore`: query parameters that {uri:normalized} drops; a trailing *
+  // stands for any ending. The error says what is wrong with the template.
+  [[nodiscard]] static Result<KeyTemplate> parse(std::string_view text,
+                                                 const std::vector<std::string>& ignore = {});
+
+  // The key of one request: a view into `parts` where the template is a single part, else into
+  // `scratch`, whose memory is used again. An empty key falls back to {uri}.
+  [[nodiscard]] std::string_view render(const KeyParts& parts, std::string& scratch) const;
+
+  // Is it {uri} alone? Then the key is the request target, and nobody needs to call render().
+  [[nodiscard]] bool is_uri() const noexcept;
+
+ private:
+  enum class Kind : std::uint8_t {
+    literal,
+    uri,
+    uri_normalized,
+    path,
+    path_decoded,
+    query,
+    query_parameter,
+    host,
+    scheme,
+    method,
+    client_ip,
+    header,
+    cookie,
+  };
+  struct Part {
+    Kind kind;
+    std::string text;  // of a literal; the NAME of a parameter, header or cookie
+  };
+
+  std::vector<Part> parts_;
+  std::vector<std::string> ignore_;
+};
+
+}  // namespace clockwise::http
