@@ -37,16 +37,16 @@ enum class Placement : std::uint8_t {
 struct Scheme {
   Placement placement = Placement::clockwise;
   std::uint32_t points = 1024;          // clockwise, custom, varnish: per unit of weight
-  std::string hash;                     // one of hashes_of(placement); empty: the first of them
+  std::string hash = {};                // one of hashes_of(placement); empty: the first of them
   std::string form = "java";            // spymemcached: java, libmemcached
   std::string distribution = "ketama";  // twemproxy: ketama, modula
-  std::optional<bool> avalanche;        // haproxy; absent: on, unless a hash is named
+  std::optional<bool> avalanche = {};   // haproxy; absent: on, unless a hash is named
   std::uint32_t min_size = 1024;        // envoy: points of the whole ring
   std::uint32_t max_size = 8'388'608;
   std::uint32_t table = 65'537;      // maglev: slots, a prime
   std::string label = "{name}#{i}";  // custom: the text of point i of a server
   std::uint32_t bits = 32;           // custom, modulo: 32, 64 or 256 bits of the hash are used
-  std::string hash_tag;              // empty, or two characters: only what stands between them
+  std::string hash_tag = {};         // empty, or two characters: only what stands between them
 
   friend bool operator==(const Scheme&, const Scheme&) = default;
 };
