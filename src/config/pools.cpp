@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "config/key_template.h"
+#include "config/ring.h"
 #include "config/servers.h"
 
 namespace clockwise::config {
@@ -13,10 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
-// Parameters of the schemes above.
-constexpr std::array<std::string_view, 10> kSchemeParameters{
-    "key_hash", "hash",     "form",  "distribution", "avalanche",
-    "min_size", "max_size", "table", "label",        "bits"};
 constexpr std::array<Choice<bool>, 4> kHandoffModes{
     {{"none", true}, {"ramp", {}}, {"warm", {}}, {"copy", {}}}};
 constexpr std::array<Choice<std::string_view>, 6> kRetryCauses{{{"connect", "connect"},
@@ -27,46 +23,6 @@ constexpr std::array<Choice<std::string_view>, 6> kRetryCauses{{{"connect", "con
                                                                 {"504", {}}}};
 constexpr std::array<Choice<Resolve>, 2> kResolve{
     {{"start", Resolve::start}, {"lazy", Resolve::lazy}}};
-
-void read_key(const Field& field, std::string& key) {
-  if (field.node().kind == Kind::map) {
-    field.problem("is a map; write a template in quotes: \"{uri}\"");
-    return;
-  }
-  value(key, parse_key_template)(field);
-}
-
-void read_scheme(const Field& field, ring::Placement& placement) {
-  const std::optional<Scalar> scalar = field.scalar();
-  if (!scalar) return;
-  std::vector<std::string_view> words;
-  for (const ring::SchemeFacts& scheme : ring::schemes()) {
-    if (scheme.name == scalar->text) placement = scheme.placement;
-    words.push_back(scheme.name);
-  }
-  const bool known = ring::to_string(placement) == scalar->text;
-  if (!known) report_choice(field, scalar->text, false, words);
-}
-
-// Returns where `points` is written, for what is wrong with it as a number of the whole pool.
-std::optional<Field> read_ring(const Field& field, Ring& ring) {
-  std::optional<Field> points;
-  MapReader map(field);
-  map.read("scheme", [&](const Field& f) { read_scheme(f, ring.scheme.placement); });
-  map.read("points", [&](const Field& f) {
-    points = f;
-    integer(ring.scheme.points, 1, kMaxPoints)(f);
-  });
-  map.read("key", [&](const Field& f) { read_key(f, ring.key); });
-  map.read("key_ignore", only_empty_list);
-  map.read("hash_tag", only_empty_text);
-  map.read("replicas", only(std::uint64_t{1}));
-  map.read("bounded_load", only_off);
-  map.read("hot_keys", only_off);
-  for (const std::string_view parameter : kSchemeParameters) map.refuse(parameter);
-  map.finish();
-  return points;
-}
 
 void read_handoff(const Field& field, Handoff& handoff) {
   bool mode = true;

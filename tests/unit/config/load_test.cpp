@@ -115,9 +115,11 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   ASSERT_EQ(config.pools.size(), 2U);
   EXPECT_EQ(config.pools[0].name, "a");  // sorted
   const Pool& b = config.pools[1];
-  EXPECT_EQ(b.ring, (Ring{"clockwise", 160, "{uri}"}));
+  Ring ring;
+  ring.scheme.points = 160;
+  EXPECT_EQ(b.ring, ring);
   EXPECT_EQ(b.servers.at(0),
-            (Server{"x", {"h:1", "h", 1, ""}, 2.5, "z", ServerState::draining, "old"}));
+            (Server{"x", {"h:1", "h", 1, ""}, 2.5, "z", ServerState::draining, "old", 0}));
   EXPECT_EQ(b.servers.at(1).state, ServerState::down);
   EXPECT_EQ(b.handoff.max_window, 5min);
   EXPECT_EQ(b.max_remap, 0.25);
