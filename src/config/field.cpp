@@ -24,6 +24,8 @@ std::string prefixed(std::string_view path, std::string_view below, std::string_
   return fmt::format("{}{}{}{}", path, below, bare ? "" : ": ", message);
 }
 
+}  // namespace
+
 std::string list_of(std::span<const std::string_view> words) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -32,8 +34,6 @@ std::string list_of(std::span<const std::string_view> words) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -160,9 +160,8 @@ void MapReader::missing(std::string_view key) const {
                     fmt::format("the key \"{}\" is missing", key));
 }
 
-void MapReader::refuse(std::string_view key) {
-  if (const std::optional<Field> found = take(key))
-    found->problem_at(found->key_place(), "is not supported yet");
+void MapReader::refuse(std::string_view key, std::string_view why) {
+  if (const std::optional<Field> found = take(key)) found->problem_at(found->key_place(), why);
   known_.pop_back();  // never suggested
 }
 

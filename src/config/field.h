@@ -99,8 +99,8 @@ class MapReader {
   }
   // Hands every key that was not read yet, merge keys apart, and its value to `read`.
   void read_each(const std::function<void(const std::string& key, const Field&)>& read);
-  // A key of the product that this release does not have, whatever its value.
-  void refuse(std::string_view key);
+  // A key of the product that is refused here, whatever its value.
+  void refuse(std::string_view key, std::string_view why = "is not supported yet");
   // Reports the keys that nobody read. The last call.
   void finish();
 
@@ -187,6 +187,9 @@ inline auto on_off(bool& out) {
 
 // `off`, or an unquoted `false`.
 [[nodiscard]] bool is_off(const Field& field);
+
+// "a, b or c".
+[[nodiscard]] std::string list_of(std::span<const std::string_view> words);
 
 // One word of a list. A word without a value is known, but not supported yet.
 template <class T>

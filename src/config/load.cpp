@@ -149,8 +149,10 @@ std::variant<std::vector<Server>, Failure> load_servers(const std::string& name,
                                                         const std::string& text, const Pool& pool,
                                                         const Environment& environment) {
   Report report;
-  std::vector<Server> servers =
-      read_upstream_text(name, text, pool.ring, std::nullopt, report, environment);
+  WrittenRing ring;
+  ring.ring = pool.ring;
+  ring.facts = &ring::facts(pool.ring.scheme.placement);
+  std::vector<Server> servers = read_upstream_text(name, text, ring, report, environment);
   if (report.failed()) return report.take_failure();
   return servers;
 }

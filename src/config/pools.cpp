@@ -86,11 +86,12 @@ void read_connections(const Field& field, Connections& connections) {
 // Where a pool has its servers from: exactly one of `servers` and `servers_from`.
 class Membership {
  public:
-  Membership(Pool& pool, UpstreamFiles& files, const std::optional<Field>& points)
-      : pool_(pool), files_(files), points_(points) {}
+  Membership(Pool& pool, UpstreamFiles& files, const WrittenRing& ring)
+      : pool_(pool), files_(files), ring_(ring) {}
 
   void read(const Field& pool_field, MapReader& map) {
-    const bool listed = map.read("servers", [&](const Field& f) { read_list(f); });
+    const bool listed =
+        map.read("servers", [&](const Field& f) { pool_.servers = read_servers(f, ring_); });
     std::optional<Field> from;
     map.read("servers_from", [&](const Field& f) { from = f; });
     if (from && listed)
@@ -108,13 +109,6 @@ class Membership {
     const std::vector<Entry>& entries = pool_field.node().entries;
     pool_field.problem_at(entries.empty() ? pool_field.place() : entries.front().place,
                           "the key \"servers\" is missing (or servers_from: {file: …})");
-  }
-
-  void read_list(const Field& list) {
-    const std::vector<ListedServer> listed = read_servers(list);
-    check_points(listed, pool_.ring, list, points_);
-    warn_of_servers(listed, pool_.ring, list, points_);
-    for (const ListedServer& one : listed) pool_.servers.push_back(one.server);
   }
 
   void read_source(const Field& from) {
@@ -137,8 +131,8 @@ class Membership {
     const auto& text = files_.text_of(path);
     pool_.servers_file = path;
     if (text.index() == 0) {
-      pool_.servers = read_upstream_text(path, std::get<0>(text), pool_.ring, points_,
-                                         reading.report, reading.environment);
+      pool_.servers =
+          read_upstream_text(path, std::get<0>(text), ring_, reading.report, reading.environment);
       return;
     }
     reading.report.error(
@@ -149,18 +143,19 @@ class Membership {
 
   Pool& pool_;
   UpstreamFiles& files_;
-  const std::optional<Field>& points_;
+  const WrittenRing& ring_;
 };
 
 Pool read_pool(const Field& field, std::string name, UpstreamFiles& files) {
   Pool pool;
   pool.name = std::move(name);
   bool protocol = true;
-  std::optional<Field> points;
+  WrittenRing ring;
   MapReader map(field);
   map.read("protocol", choice(protocol, kProtocols));
-  map.read("ring", [&](const Field& f) { points = read_ring(f, pool.ring); });
-  Membership(pool, files, points).read(field, map);
+  map.read("ring", [&](const Field& f) { ring = read_ring(f); });
+  pool.ring = ring.ring;
+  Membership(pool, files, ring).read(field, map);
   map.read("handoff", [&](const Field& f) { read_handoff(f, pool.handoff); });
   map.read("max_remap", share(pool.max_remap));
   map.read("max_shrink", share(pool.max_shrink));

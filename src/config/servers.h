@@ -3,35 +3,31 @@
 
 #include <vector>
 
-#include "config/field.h"
+#include "config/ring.h"
 
 namespace clockwise::config {
 
-// A server and where its parts are written; the key of its map where one is left out.
-struct ListedServer {
-  Server server;
+// Where the parts of a server are written; the key of its map where one is left out.
+struct ServerPlaces {
   Place name;
   Place address;
   Place weight;
+  Place label;  // of what the ring hashes: the label, else the name
+  Place id;
 };
 
-// Reads the items of `list`. Reports what is wrong with each, doubled names, and a list that cannot
-// own any key: an empty one, or one whose weights are all 0.
-[[nodiscard]] std::vector<ListedServer> read_servers(const Field& list);
+struct ServerList {
+  std::vector<Server> servers;
+  std::vector<ServerPlaces> places;  // one for each server
+};
 
-// Reports more points than a pool may have, at `points`, or at the list where that is not written,
-// and weights that all round to no point.
-void check_points(const std::vector<ListedServer>& servers, const Ring& ring, const Field& list,
-                  const std::optional<Field>& points);
+// Reads the items of `list` for a pool of `ring`. Reports what is wrong with each, with what the
+// scheme makes of them (ids, weights, labels, the number of points), doubled names, and a list that
+// cannot own any key: an empty one, or one whose weights are all 0. Warns of what is valid, but
+// hardly meant.
+[[nodiscard]] std::vector<Server> read_servers(const Field& list, const WrittenRing& ring);
 
-// Warns of what is valid, but hardly meant.
-void warn_of_servers(const std::vector<ListedServer>& servers, const Ring& ring, const Field& list,
-                     const std::optional<Field>& points);
-
-// How many points a server has on the ring, as ring/ counts them.
-[[nodiscard]] std::uint64_t points_of(const Server& server, std::uint32_t per_weight);
-
-// The largest number of points per unit of weight that keeps the pool within kMaxPoints; 0: none.
-[[nodiscard]] std::uint32_t largest_points(const std::vector<ListedServer>& servers);
+// The warnings of read_servers().
+void warn_of_servers(const ServerList& list, const WrittenRing& ring, const Field& where);
 
 }  // namespace clockwise::config

@@ -7,8 +7,8 @@
 namespace clockwise::config {
 
 std::vector<Server> read_upstream_text(const std::string& name, const std::string& text,
-                                       const Ring& ring, const std::optional<Field>& points,
-                                       Report& report, const Environment& environment) {
+                                       const WrittenRing& ring, Report& report,
+                                       const Environment& environment) {
   report.begin_file(name);
   auto decoded = Source::decode(name, text);
   if (auto* problem = std::get_if<Problem>(&decoded)) {
@@ -21,18 +21,10 @@ std::vector<Server> read_upstream_text(const std::string& name, const std::strin
 
   const Reading reading{source, report, environment};
   const Field root(reading, *document->root, "", document->root->place);
-  std::vector<ListedServer> listed;
-  MapReader map(root);
-  map.require("servers", [&](const Field& list) {
-    listed = read_servers(list);
-    check_points(listed, ring, list, points);
-    warn_of_servers(listed, ring, list, points);
-  });
-  map.finish();
-
   std::vector<Server> servers;
-  servers.reserve(listed.size());
-  for (ListedServer& one : listed) servers.push_back(std::move(one.server));
+  MapReader map(root);
+  map.require("servers", [&](const Field& list) { servers = read_servers(list, ring); });
+  map.finish();
   return servers;
 }
 

@@ -13,9 +13,8 @@ namespace clockwise::config {
 
 // Reads `text` as an upstream file, `servers:` and nothing else, and checks it for `ring`.
 [[nodiscard]] std::vector<Server> read_upstream_text(const std::string& name,
-                                                     const std::string& text, const Ring& ring,
-                                                     const std::optional<Field>& points,
-                                                     Report& report,
+                                                     const std::string& text,
+                                                     const WrittenRing& ring, Report& report,
                                                      const Environment& environment);
 
 class UpstreamFiles {

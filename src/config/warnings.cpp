@@ -12,102 +12,101 @@ namespace {
 constexpr double kWideSpread = 0.10;    // of a server's share, expected: one standard deviation
 constexpr double kCoarseWeight = 0.01;  // a weight may be this far off after rounding to points
 
-using Servers = std::vector<ListedServer>;
+using Counts = std::vector<std::uint64_t>;
 
 std::string step(std::size_t index, std::string_view key) {
   return fmt::format("[{}].{}", index, key);
 }
 
-void warn_of_address_names(const Servers& servers, const Field& list) {
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const std::string& name = servers[i].server.name;
+void warn_of_address_names(const ServerList& list, const Field& where) {
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const std::string& name = list.servers[i].name;
     if (!looks_like_address(name)) continue;
-    list.warn_at(servers[i].name,
-                 fmt::format("{} is an address, not a name: a machine that takes over under a new "
-                             "address would be a new server, and its keys would scatter",
-                             quoted(name)),
-                 step(i, "name"));
+    where.warn_at(list.places[i].name,
+                  fmt::format("{} is an address, not a name: a machine that takes over under a new "
+                              "address would be a new server, and its keys would scatter",
+                              quoted(name)),
+                  step(i, "name"));
   }
 }
 
-void warn_of_shared_addresses(const Servers& servers, const Field& list) {
+void warn_of_shared_addresses(const ServerList& list, const Field& where) {
   std::unordered_map<std::string_view, Place> seen;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const std::string& address = servers[i].server.address.text;
-    const auto [first, fresh] = seen.emplace(address, servers[i].address);
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const std::string& address = list.servers[i].address.text;
+    const auto [first, fresh] = seen.emplace(address, list.places[i].address);
     if (fresh || address.empty()) continue;
-    list.warn_at(servers[i].address,
-                 fmt::format("{} is also the address of the server on line {}", quoted(address),
-                             first->second.line),
-                 step(i, "address"));
+    where.warn_at(list.places[i].address,
+                  fmt::format("{} is also the address of the server on line {}", quoted(address),
+                              first->second.line),
+                  step(i, "address"));
   }
 }
 
 // The share of a server with n points strays by about 1/sqrt(n) of itself.
-void warn_of_wide_spread(const Servers& servers, const Ring& ring, const Field& list,
-                         const std::optional<Field>& points) {
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const Server& server = servers[i].server;
-    if (!server.on_ring()) continue;
-    const std::uint64_t owned = points_of(server, ring.scheme.points);
-    if (owned == 0) continue;  // its weight is too coarse, which has a warning of its own
-    const double spread = 1 / std::sqrt(static_cast<double>(owned));
+void warn_of_wide_spread(const ServerList& list, const Counts& counts, const WrittenRing& ring,
+                         const Field& where) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;  // its weight is too coarse, which has a warning of its own
+    const double spread = 1 / std::sqrt(static_cast<double>(counts[i]));
     if (spread <= kWideSpread) continue;
     const std::string message = fmt::format(
         "{} points for {} let its share of the keys stray by about {:.0f} %; more "
         "points make it even",
-        owned, quoted(server.name), 100 * spread);
-    if (points && ring.scheme.points * kWideSpread * kWideSpread < 1)
-      points->warn_at(points->place(), message);
+        counts[i], quoted(list.servers[i].name), 100 * spread);
+    if (ring.points && ring.ring.scheme.points * kWideSpread * kWideSpread < 1)
+      ring.points->warn_at(ring.points->place(), message);
     else
-      list.warn_at(servers[i].weight, message, step(i, "weight"));
+      where.warn_at(list.places[i].weight, message, step(i, "weight"));
     return;  // the first is reason enough to raise `points`
   }
 }
 
-void warn_of_coarse_weights(const Servers& servers, const Ring& ring, const Field& list) {
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const Server& server = servers[i].server;
+void warn_of_coarse_weights(const ServerList& list, const Counts& counts, const WrittenRing& ring,
+                            const Field& where) {
+  if (ring.facts->default_points == 0) return;
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const Server& server = list.servers[i];
     if (!server.on_ring()) continue;
-    const double wanted = server.weight * ring.scheme.points;
-    const auto owned = static_cast<double>(points_of(server, ring.scheme.points));
-    const double error = std::abs(owned - wanted) / wanted;
+    const double wanted = server.weight * ring.ring.scheme.points;
+    const double error = std::abs(static_cast<double>(counts[i]) - wanted) / wanted;
     if (error <= kCoarseWeight) continue;
-    list.warn_at(servers[i].weight,
-                 fmt::format("{} at {} points is {:.2f} points, rounded to {}: {:.0f} % off",
-                             server.weight, ring.scheme.points, wanted, owned, 100 * error),
-                 step(i, "weight"));
+    where.warn_at(
+        list.places[i].weight,
+        fmt::format("{} at {} points is {:.2f} points, rounded to {}: {:.0f} % off", server.weight,
+                    ring.ring.scheme.points, wanted, counts[i], 100 * error),
+        step(i, "weight"));
   }
 }
 
-void warn_of_dominance(const Servers& servers, const Field& list, double total) {
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const Server& server = servers[i].server;
+void warn_of_dominance(const ServerList& list, const Field& where, double total) {
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const Server& server = list.servers[i];
     if (!server.on_ring() || server.weight <= total / 2) continue;
-    list.warn_at(servers[i].weight,
-                 fmt::format("{} owns {:.0f} % of the keys: more than all others together",
-                             quoted(server.name), 100 * server.weight / total),
-                 step(i, "weight"));
+    where.warn_at(list.places[i].weight,
+                  fmt::format("{} owns {:.0f} % of the keys: more than all others together",
+                              quoted(server.name), 100 * server.weight / total),
+                  step(i, "weight"));
   }
 }
 
 }  // namespace
 
-void warn_of_servers(const Servers& servers, const Ring& ring, const Field& list,
-                     const std::optional<Field>& points) {
+void warn_of_servers(const ServerList& list, const WrittenRing& ring, const Field& where) {
   double weight = 0;
   std::size_t owners = 0;
-  for (const ListedServer& listed : servers) {
-    if (!listed.server.on_ring()) continue;
-    weight += listed.server.weight;
+  for (const Server& server : list.servers) {
+    if (!server.on_ring()) continue;
+    weight += server.weight;
     ++owners;
   }
-  warn_of_address_names(servers, list);
-  warn_of_shared_addresses(servers, list);
-  if (owners == 0) list.warn_at(list.place(), "no server is active: no key has an owner");
-  if (owners >= 2) warn_of_wide_spread(servers, ring, list, points);
-  if (owners >= 2) warn_of_coarse_weights(servers, ring, list);
-  if (owners >= 3) warn_of_dominance(servers, list, weight);
+  const Counts counts = ring::point_counts(ring.ring.scheme, members_of(list.servers));
+  warn_of_address_names(list, where);
+  warn_of_shared_addresses(list, where);
+  if (owners == 0) where.warn_at(where.place(), "no server is active: no key has an owner");
+  if (owners >= 2) warn_of_wide_spread(list, counts, ring, where);
+  if (owners >= 2) warn_of_coarse_weights(list, counts, ring, where);
+  if (owners >= 3) warn_of_dominance(list, where, weight);
 }
 
 }  // namespace clockwise::config

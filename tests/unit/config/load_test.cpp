@@ -196,8 +196,9 @@ TEST(UpstreamFile, TooManyPointsAreReportedWherePointsAreWritten) {
       "pools: {p: {ring: {points: 50000}, servers_from: {file: sub/up.yaml}}}\n";
   EXPECT_THAT(
       problems(load_from(files, "etc/main.yaml")),
-      ElementsAre(AllOf(StartsWith("etc/main.yaml:2:28: pools.p.ring.points: 5000000 points"),
-                        HasSubstr("points: 40000 would fit"))));
+      ElementsAre(AllOf(
+          StartsWith("etc/main.yaml:2:28: pools.p.ring.points: the servers have 5000000 points"),
+          HasSubstr("`points: 40000` would fit"))));
 }
 
 TEST(LoadServers, ReadsABareList) {
