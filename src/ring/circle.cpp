@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <tuple>
 #include <utility>
+
+#include "ring/points.h"
 
 namespace clockwise::ring {
 namespace {
@@ -20,33 +21,7 @@ bool contains(std::span<const ServerIndex> servers, ServerIndex server) noexcept
 
 bool below(const Point& point, Position position) noexcept { return point.position < position; }
 
-// Insertion for the few points that share a bucket; a heap of them is sorted with their places.
-void sort_stably(std::span<Point> points) {
-  if (points.size() > kLongBucket) {
-    std::vector<std::pair<Point, std::size_t>> placed;
-    placed.reserve(points.size());
-    for (const Point& point : points) placed.emplace_back(point, placed.size());
-    std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.first.position, a.second) < std::tie(b.first.position, b.second);
-    });
-    std::transform(placed.begin(), placed.end(), points.begin(),
-                   [](const auto& one) { return one.first; });
-    return;
-  }
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    const Point moving = points[i];
-    std::size_t hole = i;
-    for (; hole > 0 && points[hole - 1].position > moving.position; --hole)
-      points[hole] = points[hole - 1];
-    points[hole] = moving;
-  }
-}
-
-int shift_for(std::size_t buckets, int bits) { return bits - std::countr_zero(buckets); }
-
-std::size_t bucket_count(std::size_t items) {
-  return std::bit_ceil(std::max<std::size_t>(items, 2));
-}
+Position last_position(int bits) { return ~Position{0} >> (64 - bits); }
 
 }  // namespace
 
@@ -68,95 +43,104 @@ struct CircleRing::Arcs {
 
 CircleRing::CircleRing(Hashing hashing, Rule rule, Ties ties, std::vector<Point> points,
                        std::size_t servers)
-    : Ring(hashing.hash, hashing.hash_tag), rule_(rule), bits_(hashing.bits) {
-  layout_.keying = fmt::format("{}/{} {}", hashing.name, hashing.bits, hashing.hash_tag);
-  layout_.positions = static_cast<Arc>(1) << bits_;
-  sort_points(std::move(points));
+    : Ring(hashing.hash, hashing.hash_tag),
+      rule_(rule),
+      bits_(hashing.bits),
+      top_(last_position(hashing.key_bits)) {
+  layout_.keying = fmt::format("{}/{} {}", hashing.name, hashing.key_bits, hashing.hash_tag);
+  layout_.positions = static_cast<Arc>(top_) + 1;
+  points_ = sorted_by_position(points, bits_);
   has_points_.assign(servers, false);
   for (const Point& point : points_) has_points_[point.server] = true;
   on_ring_ = static_cast<std::size_t>(std::count(has_points_.begin(), has_points_.end(), true));
-  if (ties == Ties::by_order)
-    order_matters_ =
-        std::adjacent_find(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
-          return a.position == b.position && a.server != b.server;
-        }) != points_.end();
-  lay_out({});
+  order_matters_ = ties == Ties::listed || (ties == Ties::by_order && servers_share_a_position());
+  lay_out();
   index_arcs();
   count_shares(servers);
   layout_.ends = ends_;
   layout_.owners = owners_;
 }
 
-// Hashes mostly spread evenly, so dealing the points into buckets all but sorts them; what shares a
-// bucket is sorted there. Stable: equal positions stay in the order they came in.
-void CircleRing::sort_points(std::vector<Point> unsorted) {
-  const std::size_t buckets = bucket_count(unsorted.size());
-  const int shift = shift_for(buckets, bits_);
-  std::vector<std::uint32_t> first(buckets + 1);
-  for (const Point& point : unsorted) ++first[(point.position >> shift) + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-
-  points_.resize(unsorted.size());
-  std::vector<std::uint32_t> next = first;
-  for (const Point& point : unsorted) points_[next[point.position >> shift]++] = point;
-  for (std::size_t b = 0; b < buckets; ++b)
-    sort_stably(std::span(points_).subspan(first[b], first[b + 1] - first[b]));
+bool CircleRing::servers_share_a_position() const {
+  return std::adjacent_find(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
+           return a.position == b.position && a.server != b.server;
+         }) != points_.end();
 }
 
-void CircleRing::lay_out(Arcs arcs) {
+void CircleRing::lay_out() {
   if (points_.empty()) return;
-  const Position top = ~Position{0} >> (64 - bits_);
+  Arcs arcs;
   arcs.ends.reserve(points_.size() + 1);
   arcs.owners.reserve(points_.size() + 1);
   switch (rule_) {
     case Rule::successor:
-      for (const Point& point : points_) arcs.add(point.position, point.server);
-      arcs.close(top, points_.front().server);
+      lay_out_successors(arcs);
       break;
-    case Rule::nearest: {
-      // The border between two neighbours is half way; the one across the top may lie on either
-      // side of it.
-      const Point& low = points_.front();
-      const Point& high = points_.back();
-      const Position across = high.position + (((low.position - high.position) & top) / 2);
-      if ((across & top) < low.position) arcs.add(across & top, high.server);
-      for (std::size_t i = 0; i + 1 < points_.size(); ++i) {
-        const Position gap = points_[i + 1].position - points_[i].position;
-        if (gap > 0) arcs.add(points_[i].position + gap / 2, points_[i].server);
-      }
-      if ((across & top) < low.position) {
-        arcs.close(top, high.server);
-      } else {
-        arcs.add(across & top, high.server);
-        arcs.close(top, low.server);
-      }
+    case Rule::nearest:
+      lay_out_nearest(arcs);
       break;
-    }
     case Rule::bisection:
-      for (std::size_t i = 0; i < points_.size();) {
-        const Position position = points_[i].position;
-        std::size_t behind = i;
-        while (behind < points_.size() && points_[behind].position == position) ++behind;
-        std::size_t low = 0, high = points_.size(), middle = 0;
-        while (points_[middle = (low + high) / 2].position != position)
-          (points_[middle].position < position ? low : high) =
-              points_[middle].position < position ? middle + 1 : middle;
-        const ServerIndex hit = points_[middle].server;
-        const bool room = position > 0 && (arcs.ends.empty() || arcs.ends.back() < position - 1);
-        if (hit != points_[i].server && room) arcs.add(position - 1, points_[i].server);
-        arcs.add(position, hit);
-        i = behind;
-      }
-      arcs.close(top, points_.back().server);
+      lay_out_bisection(arcs);
       break;
   }
   ends_ = std::move(arcs.ends);
   owners_ = std::move(arcs.owners);
 }
 
+// A point that no key reaches has nothing but the way to the first one that some key does: the
+// arcs before it end at the top.
+void CircleRing::lay_out_successors(Arcs& arcs) const {
+  for (const Point& point : points_) arcs.add(std::min(point.position, top_), point.server);
+  arcs.close(top_, points_.front().server);
+}
+
+// The border between two neighbours is half way; the one across the top may lie on either side of
+// it. Of points at one position the first one counts.
+void CircleRing::lay_out_nearest(Arcs& arcs) const {
+  const Point& low = points_.front();
+  const Point& high =
+      *std::lower_bound(points_.begin(), points_.end(), points_.back().position, below);
+  const Position across = (high.position + ((low.position - high.position) & top_) / 2) & top_;
+  const bool above_the_top = across < low.position;
+  if (above_the_top) arcs.add(across, high.server);
+  const Point* before = &low;
+  for (const Point& point : points_) {
+    if (point.position == before->position) continue;
+    arcs.add(before->position + (point.position - before->position) / 2, before->server);
+    before = &point;
+  }
+  if (!above_the_top) arcs.add(across, high.server);
+  arcs.close(top_, above_the_top ? high.server : low.server);
+}
+
+void CircleRing::lay_out_bisection(Arcs& arcs) const {
+  for (std::size_t i = 0; i < points_.size();) {
+    const auto [position, server] = points_[i];
+    const ServerIndex hit = points_[bisected(position)].server;
+    const bool room = position > 0 && (arcs.ends.empty() || arcs.ends.back() < position - 1);
+    if (hit != server && room) arcs.add(position - 1, server);
+    arcs.add(position, hit);
+    while (i < points_.size() && points_[i].position == position) ++i;
+  }
+  arcs.close(top_, points_.back().server);
+}
+
+// The point that halving the sorted points meets first at a position. REQUIRES: there is one.
+std::size_t CircleRing::bisected(Position position) const {
+  std::size_t low = 0, high = points_.size();
+  for (;;) {
+    const std::size_t middle = (low + high) / 2;
+    if (points_[middle].position == position) return middle;
+    if (points_[middle].position < position)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+}
+
 void CircleRing::index_arcs() {
-  const std::size_t buckets = bucket_count(ends_.size());
-  shift_ = shift_for(buckets, bits_);
+  const std::size_t buckets = std::bit_ceil(std::max<std::size_t>(ends_.size(), 2));
+  shift_ = std::countr_one(top_) - std::countr_zero(buckets);
   first_.assign(buckets + 1, 0);
   for (const Position end : ends_) ++first_[(end >> shift_) + 1];
   even_ = *std::max_element(first_.begin(), first_.end()) <= kLongBucket;
@@ -228,9 +212,10 @@ std::optional<Point> CircleRing::walk_both(Position position,
     if (down == points_.begin()) down = points_.end();
     --down;
   } while (contains(excluded, down->server));
-  const Position top = ~Position{0} >> (64 - bits_);
-  const Position below_it = (position - down->position) & top;
-  const Position above_it = (up->position - position) & top;
+  for (auto same = down; same != points_.begin() && (--same)->position == down->position;)
+    if (!contains(excluded, same->server)) down = same;
+  const Position below_it = (position - down->position) & top_;
+  const Position above_it = (up->position - position) & top_;
   return below_it <= above_it ? *down : *up;
 }
 

@@ -25,15 +25,17 @@ class CircleRing final : public Ring {
   struct Hashing {
     KeyHash hash;
     std::string name;  // of the function, for Layout::keying
-    int bits;          // of a position: 32 or 64
+    int bits;          // of the position of a point, 15 to 64
     std::string hash_tag;
+    int key_bits = bits;  // of the position of a key; fewer where the peer cuts its hash
   };
-  // Which of two points at one position stands first.
-  enum class Ties : std::uint8_t { by_order, settled };
+  // Who owns a position that two servers share: the one listed first (another order would be
+  // another ring where that occurs), or something else decides. listed: the list decided more than
+  // ties.
+  enum class Ties : std::uint8_t { by_order, settled, listed };
 
   // `points` in any order; of equal positions the owner must stand first. `servers` is the length
-  // of the list. Ties::by_order: the order of equal positions is that of the list of servers, so
-  // that another order would be another ring; settled: it is decided by something else.
+  // of the list.
   CircleRing(Hashing hashing, Rule rule, Ties ties, std::vector<Point> points, std::size_t servers);
 
   // For functions without a state: `hash` of CircleRing::Hashing.
@@ -51,8 +53,12 @@ class CircleRing final : public Ring {
  private:
   struct Arcs;
 
-  void sort_points(std::vector<Point> unsorted);
-  void lay_out(Arcs arcs);
+  [[nodiscard]] bool servers_share_a_position() const;
+  [[nodiscard]] std::size_t bisected(Position position) const;
+  void lay_out();
+  void lay_out_successors(Arcs& arcs) const;
+  void lay_out_nearest(Arcs& arcs) const;
+  void lay_out_bisection(Arcs& arcs) const;
   void index_arcs();
   void count_shares(std::size_t servers);
 
@@ -64,7 +70,8 @@ class CircleRing final : public Ring {
       Position position, std::span<const ServerIndex> excluded) const noexcept;
 
   const Rule rule_;
-  const int bits_;
+  const int bits_;      // of the position of a point
+  const Position top_;  // the last position of a key
   int shift_ = 63;
   bool even_ = true;  // no bucket holds so many arcs that a walk along it would be slow
   std::vector<std::uint32_t> first_;  // bucket b begins at the first arc whose end is >= b << shift

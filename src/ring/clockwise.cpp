@@ -1,14 +1,12 @@
 // The default scheme (see builders.h).
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <numeric>
-#include <string>
 #include <tuple>
 
 #include "ring/builders.h"
 #include "ring/circle.h"
 #include "ring/hashes.h"
+#include "ring/points.h"
 
 namespace clockwise::ring {
 namespace {
@@ -25,17 +23,10 @@ std::vector<Point> hash_points(Members members, std::span<const std::uint64_t> c
 
   std::vector<Point> points;
   points.reserve(std::reduce(counts.begin(), counts.end()));
-  std::string text;
   for (const ServerIndex server : order) {
-    text = members[server].label + "-";
-    const std::size_t prefix = text.size();
-    text.resize(prefix + 20);
-    char* const digits = text.data() + prefix;
-    for (std::uint64_t i = 0; i < counts[server]; ++i) {
-      const char* const end = std::to_chars(digits, digits + 20, i).ptr;
-      const std::string_view point_text(text.data(), static_cast<std::size_t>(end - text.data()));
-      points.push_back({xxh64(point_text), server});
-    }
+    NumberedText text(members[server].label + "-");
+    for (std::uint64_t i = 0; i < counts[server]; ++i)
+      points.push_back({xxh64(text.with(i)), server});
   }
   return points;
 }
@@ -43,13 +34,7 @@ std::vector<Point> hash_points(Members members, std::span<const std::uint64_t> c
 }  // namespace
 
 std::vector<std::uint64_t> clockwise_counts(const Scheme& scheme, Members members) {
-  std::vector<std::uint64_t> counts;
-  counts.reserve(members.size());
-  for (const Member& member : members)
-    counts.push_back(member.live && member.weight > 0 ? static_cast<std::uint64_t>(std::floor(
-                                                            scheme.points * member.weight + 0.5))
-                                                      : 0);
-  return counts;
+  return rounded_counts(scheme.points, members);
 }
 
 BuiltRing build_clockwise(const Scheme& scheme, Members members) {

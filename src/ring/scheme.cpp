@@ -12,8 +12,6 @@
 namespace clockwise::ring {
 namespace {
 
-using Words = std::span<const std::string_view>;
-
 template <std::size_t N>
 using List = std::array<std::string_view, N>;
 
@@ -136,6 +134,32 @@ constexpr std::array<SchemeFacts, 14> kSchemes{{
      false, false, true},
 }};
 
+struct Builder {
+  std::vector<std::uint64_t> (*counts)(const Scheme&, Members);
+  BuiltRing (*build)(const Scheme&, Members);
+};
+
+constexpr std::array<Builder, 14> kBuilders{{
+    {clockwise_counts, build_clockwise},
+    {nginx_counts, build_nginx},
+    {modulo_counts, build_nginx_hash},
+    {ketama_counts, build_ketama},
+    {libketama_counts, build_libketama},
+    {libmemcached_counts, build_libmemcached},
+    {spymemcached_counts, build_spymemcached},
+    {twemproxy_counts, build_twemproxy},
+    {haproxy_counts, build_haproxy},
+    {varnish_counts, build_varnish},
+    {envoy_counts, build_envoy},
+    {maglev_counts, build_maglev},
+    {custom_counts, build_custom},
+    {modulo_counts, build_modulo},
+}};
+
+const Builder& builder(Placement placement) {
+  return kBuilders[static_cast<std::size_t>(placement)];
+}
+
 std::uint64_t total(const Scheme& scheme, Members members) {
   const std::vector<std::uint64_t> counts = point_counts(scheme, members);
   return std::reduce(counts.begin(), counts.end());
@@ -145,6 +169,10 @@ std::string too_many_points(const Scheme& scheme, Members members, std::uint32_t
   const std::string found =
       fmt::format("the servers have {} points together, at most {} are allowed",
                   total(scheme, members), max_points);
+  if (scheme.placement == Placement::envoy)
+    return found + fmt::format(": `max_size: {}` would fit", max_points);
+  if (scheme.placement == Placement::maglev)
+    return found + fmt::format(": choose a `table` of at most {}", max_points);
   if (facts(scheme.placement).default_points == 0) return found + ": lower the weights";
   Scheme smaller = scheme;
   std::uint32_t fits = 0;
@@ -184,24 +212,15 @@ std::vector<std::uint32_t> server_ids(Members members) {
 }
 
 std::vector<std::uint64_t> point_counts(const Scheme& scheme, Members members) {
-  switch (scheme.placement) {
-    case Placement::clockwise:
-      return clockwise_counts(scheme, members);
-    default:
-      return std::vector<std::uint64_t>(members.size(), 0);
-  }
+  return builder(scheme.placement).counts(scheme, members);
 }
 
 Result<std::shared_ptr<const Ring>> build(const Scheme& scheme, Members members,
                                           std::uint32_t max_points) {
+  if (std::optional<std::string> flaw = flaw_of(scheme, members)) return fail(*std::move(flaw));
   if (total(scheme, members) > max_points)
     return fail(too_many_points(scheme, members, max_points));
-  switch (scheme.placement) {
-    case Placement::clockwise:
-      return build_clockwise(scheme, members);
-    default:
-      return fail(fmt::format("the scheme {} is not built", to_string(scheme.placement)));
-  }
+  return builder(scheme.placement).build(scheme, members);
 }
 
 }  // namespace clockwise::ring

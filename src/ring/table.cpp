@@ -27,7 +27,7 @@ TableRing::TableRing(Hashing hashing, std::vector<ServerIndex> slots, std::size_
   on_ring_ = static_cast<std::size_t>(std::count(present.begin(), present.end(), true));
   shares_.resize(servers);
   std::transform(owned.begin(), owned.end(), shares_.begin(),
-                 [&](Arc arc) { return share_of(arc, layout_.positions); });
+                 [&](Arc arc) { return slots_.empty() ? 0 : share_of(arc, layout_.positions); });
 }
 
 std::optional<Point> TableRing::successor(Position position,
