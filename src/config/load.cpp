@@ -8,6 +8,7 @@
 
 #include "config/digest.h"
 #include "config/listeners.h"
+#include "config/parsed.h"
 #include "config/pools.h"
 #include "config/upstream_files.h"
 #include "config/yaml.h"
@@ -96,21 +97,6 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   return config;
 }
 
-std::optional<Config> parse_config(const std::string& path, const std::string& text,
-                                   UpstreamFiles& files, Report& report,
-                                   const Environment& environment) {
-  auto decoded = Source::decode(path, text);
-  if (auto* problem = std::get_if<Problem>(&decoded)) {
-    report.error(std::move(*problem));
-    return std::nullopt;
-  }
-  const Source& source = std::get<Source>(decoded);
-  const std::optional<Document> document = parse_yaml(source, report);
-  if (!document) return std::nullopt;
-  const Reading reading{source, report, environment};
-  return read_config(Field(reading, *document->root, "", document->root->place), files);
-}
-
 Failure unreadable(const std::string& path, std::string reason) {
   Problem problem;
   problem.position.file = path;
@@ -125,14 +111,12 @@ LoadResult load(const std::string& path, const FileReader& read, const Environme
   if (text.index() == 1) return unreadable(path, std::get<1>(text));
 
   Report report;
-  report.begin_file(path);
   UpstreamFiles upstream(path, read);
-  std::optional<Config> config =
-      parse_config(path, std::get<0>(text), upstream, report, environment);
+  Loaded loaded;
+  const auto parsed = Parsed::parse(path, std::get<0>(text), report, environment);
+  if (parsed != nullptr) loaded.config = read_config(parsed->root(), upstream);
   if (report.failed()) return report.take_failure();
 
-  Loaded loaded;
-  loaded.config = *std::move(config);
   loaded.files = {path};
   loaded.warnings = report.take_warnings();
   Digest digest;
@@ -152,7 +136,9 @@ std::variant<std::vector<Server>, Failure> load_servers(const std::string& name,
   WrittenRing ring;
   ring.ring = pool.ring;
   ring.facts = &ring::facts(pool.ring.scheme.placement);
-  std::vector<Server> servers = read_upstream_text(name, text, ring, report, environment);
+  std::vector<Server> servers;
+  const auto parsed = Parsed::parse(name, text, report, environment);
+  if (parsed != nullptr) servers = read_upstream(parsed->root(), ring);
   if (report.failed()) return report.take_failure();
   return servers;
 }

@@ -131,8 +131,7 @@ class Membership {
     const auto& text = files_.text_of(path);
     pool_.servers_file = path;
     if (text.index() == 0) {
-      pool_.servers =
-          read_upstream_text(path, std::get<0>(text), ring_, reading.report, reading.environment);
+      pool_.servers = files_.servers_of(path, ring_, reading);
       return;
     }
     reading.report.error(

@@ -27,6 +27,8 @@ void Report::warning(Problem problem) {
   if (!is_full_of_warnings()) warnings_.push_back(std::move(problem));
 }
 
+void Report::when_valid(std::function<void()> look) { looks_.push_back(std::move(look)); }
+
 void Report::sort(std::vector<Problem>& problems) const {
   const auto rank = [this](const Problem& problem) {
     const auto file = files_.find(problem.position.file);
@@ -52,6 +54,8 @@ Failure Report::take_failure() {
 }
 
 std::vector<Problem> Report::take_warnings() {
+  for (const auto& look : looks_) look();
+  looks_.clear();
   sort(warnings_);
   return std::move(warnings_);
 }

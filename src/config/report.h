@@ -1,6 +1,7 @@
 // What was found wrong in all files of one load: problems refuse it, warnings do not.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,14 +17,17 @@ class Report {
 
   void error(Problem problem, FailureCode code = FailureCode::invalid);
   void warning(Problem problem);
+  // Puts off what is not worth a look while anything is wrong: take_warnings() does it first.
+  void when_valid(std::function<void()> look);
 
   // So many problems that further ones are no longer listed.
   [[nodiscard]] bool is_full() const noexcept;
   [[nodiscard]] bool is_full_of_warnings() const noexcept;
   [[nodiscard]] bool failed() const noexcept { return !errors_.empty(); }
 
-  // In the order of file and line. REQUIRES: failed().
+  // Both in the order of file and line. REQUIRES: failed().
   [[nodiscard]] Failure take_failure();
+  // REQUIRES: !failed(), and what was put off refers to still lives.
   [[nodiscard]] std::vector<Problem> take_warnings();
 
  private:
@@ -32,6 +36,7 @@ class Report {
   std::map<std::string, std::size_t> files_;
   std::vector<Problem> errors_;
   std::vector<Problem> warnings_;
+  std::vector<std::function<void()>> looks_;
   bool invalid_ = false;
 };
 

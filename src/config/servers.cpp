@@ -8,6 +8,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "config/warnings.h"
+
 namespace clockwise::config {
 namespace {
 
@@ -18,10 +20,6 @@ constexpr std::uint32_t kIdCircle = 1U << 20;
 constexpr std::array<Choice<ServerState>, 3> kStates{{{"active", ServerState::active},
                                                       {"draining", ServerState::draining},
                                                       {"down", ServerState::down}}};
-
-std::string step(std::size_t index, std::string_view key) {
-  return fmt::format("[{}].{}", index, key);
-}
 
 // Hands a value to `read` and remembers where it stands.
 template <class Read>
@@ -138,7 +136,21 @@ void check_points(const std::vector<Server>& servers, const WrittenRing& ring, c
   at.problem(refused.error().message);
 }
 
+void check_table(const std::vector<Server>& servers, const WrittenRing& ring, const Field& where) {
+  const auto owners = std::ranges::count_if(servers, &Server::on_ring);
+  const std::uint32_t slots = ring.ring.scheme.table;
+  if (ring.facts->placement == ring::Placement::maglev && owners > std::int64_t{slots})
+    where.problem(
+        fmt::format("{} servers share a table of {} slots; set ring.table to a larger "
+                    "prime, best a hundred times as large",
+                    owners, slots));
+}
+
 }  // namespace
+
+std::string step(std::size_t index, std::string_view key) {
+  return fmt::format("[{}].{}", index, key);
+}
 
 std::vector<Server> read_servers(const Field& where, const WrittenRing& ring) {
   ServerList list;
@@ -156,8 +168,13 @@ std::vector<Server> read_servers(const Field& where, const WrittenRing& ring) {
   if (!ring.facts->may_repeat_labels) check_labels(list, where);
   check_ids(list, where);
   check_points(list.servers, ring, where);
-  warn_of_servers(list, ring, where);
-  return std::move(list.servers);
+  check_table(list.servers, ring, where);
+  const std::vector<Server> servers = list.servers;
+  where.reading().report.when_valid([list = std::move(list), ring, where] {
+    warn_of_servers(list, ring, where);
+    warn_of_ring(list, ring, where);
+  });
+  return servers;
 }
 
 }  // namespace clockwise::config

@@ -7,6 +7,9 @@
 
 namespace clockwise::config {
 
+// Goes on with the path of a list: `[2].weight`.
+[[nodiscard]] std::string step(std::size_t index, std::string_view key);
+
 // Where the parts of a server are written; the key of its map where one is left out.
 struct ServerPlaces {
   Place name;
@@ -23,11 +26,8 @@ struct ServerList {
 
 // Reads the items of `list` for a pool of `ring`. Reports what is wrong with each, with what the
 // scheme makes of them (ids, weights, labels, the number of points), doubled names, and a list that
-// cannot own any key: an empty one, or one whose weights are all 0. Warns of what is valid, but
-// hardly meant.
+// cannot own any key: an empty one, or one whose weights are all 0. Warnings (warnings.h) wait in
+// the report until the whole configuration is known to be valid.
 [[nodiscard]] std::vector<Server> read_servers(const Field& list, const WrittenRing& ring);
-
-// The warnings of read_servers().
-void warn_of_servers(const ServerList& list, const WrittenRing& ring, const Field& where);
 
 }  // namespace clockwise::config

@@ -2,25 +2,9 @@
 
 #include <filesystem>
 
-#include "config/yaml.h"
-
 namespace clockwise::config {
 
-std::vector<Server> read_upstream_text(const std::string& name, const std::string& text,
-                                       const WrittenRing& ring, Report& report,
-                                       const Environment& environment) {
-  report.begin_file(name);
-  auto decoded = Source::decode(name, text);
-  if (auto* problem = std::get_if<Problem>(&decoded)) {
-    report.error(std::move(*problem));
-    return {};
-  }
-  const Source& source = std::get<Source>(decoded);
-  const std::optional<Document> document = parse_yaml(source, report);
-  if (!document) return {};
-
-  const Reading reading{source, report, environment};
-  const Field root(reading, *document->root, "", document->root->place);
+std::vector<Server> read_upstream(const Field& root, const WrittenRing& ring) {
   std::vector<Server> servers;
   MapReader map(root);
   map.require("servers", [&](const Field& list) { servers = read_servers(list, ring); });
@@ -37,6 +21,16 @@ const std::variant<std::string, std::string>& UpstreamFiles::text_of(const std::
   if (known != texts_.end()) return known->second;
   order_.push_back(path);
   return texts_.emplace(path, read_(path)).first->second;
+}
+
+std::vector<Server> UpstreamFiles::servers_of(const std::string& path, const WrittenRing& ring,
+                                              const Reading& reading) {
+  const auto [parsed, fresh] = parsed_.try_emplace(path);
+  if (fresh)
+    parsed->second =
+        Parsed::parse(path, std::get<0>(text_of(path)), reading.report, reading.environment);
+  return parsed->second == nullptr ? std::vector<Server>{}
+                                   : read_upstream(parsed->second->root(), ring);
 }
 
 std::vector<UpstreamFiles::File> UpstreamFiles::files() const {

@@ -1,32 +1,65 @@
-// What is valid in a list of servers, but hardly meant (see servers.h).
+// Names, labels, addresses and states (see warnings.h).
+#include "config/warnings.h"
+
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <unordered_map>
-
-#include "config/servers.h"
 
 namespace clockwise::config {
 namespace {
 
-constexpr double kWideSpread = 0.10;    // of a server's share, expected: one standard deviation
-constexpr double kCoarseWeight = 0.01;  // a weight may be this far off after rounding to points
-
-using Counts = std::vector<std::uint64_t>;
-
-std::string step(std::size_t index, std::string_view key) {
-  return fmt::format("[{}].{}", index, key);
+// A name that the peer may well have hashed: an address, a host name, a socket.
+bool may_be_peers_text(std::string_view name) {
+  return looks_like_address(name) || name.find('.') != std::string_view::npos ||
+         name.starts_with("unix:");
 }
 
 void warn_of_address_names(const ServerList& list, const Field& where) {
   for (std::size_t i = 0; i < list.servers.size(); ++i) {
-    const std::string& name = list.servers[i].name;
-    if (!looks_like_address(name)) continue;
+    const Server& server = list.servers[i];
+    if (server.label || !looks_like_address(server.name)) continue;
     where.warn_at(list.places[i].name,
                   fmt::format("{} is an address, not a name: a machine that takes over under a new "
                               "address would be a new server, and its keys would scatter",
-                              quoted(name)),
+                              quoted(server.name)),
                   step(i, "name"));
+  }
+}
+
+// One for all: they are hardly wrong one by one.
+void warn_of_missing_labels(const ServerList& list, const WrittenRing& ring, const Field& where) {
+  std::optional<std::size_t> first;
+  std::size_t further = 0;
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const Server& server = list.servers[i];
+    if (server.label || may_be_peers_text(server.name)) continue;
+    first ? void(++further) : void(first = i);
+  }
+  if (!first) return;
+  const Server& server = list.servers[*first];
+  const bool aliases = ring.facts->placement == ring::Placement::twemproxy;
+  where.warn_at(
+      list.places[*first].name,
+      fmt::format("the ring hashes the name {}; {} hashed the text of its own configuration, such "
+                  "as {}{}: set label to that text{}",
+                  quoted(server.name), ring.facts->peer, server.address.text,
+                  aliases ? " or an alias" : "",
+                  further == 0 ? "" : fmt::format(" (and of {} more)", further)),
+      step(*first, "name"));
+}
+
+void warn_of_shared_labels(const ServerList& list, const Field& where) {
+  std::unordered_map<std::string_view, Place> seen;
+  for (std::size_t i = 0; i < list.servers.size(); ++i) {
+    const std::string& label = list.servers[i].ring_label();
+    const auto [first, fresh] = seen.emplace(label, list.places[i].label);
+    if (fresh) continue;
+    where.warn_at(list.places[i].label,
+                  fmt::format("{} is also what the ring hashes for the server on line {}: to nginx "
+                              "the two are one owner, with the larger of their weights",
+                              quoted(label), first->second.line),
+                  step(i, "label"));
   }
 }
 
@@ -43,43 +76,9 @@ void warn_of_shared_addresses(const ServerList& list, const Field& where) {
   }
 }
 
-// The share of a server with n points strays by about 1/sqrt(n) of itself.
-void warn_of_wide_spread(const ServerList& list, const Counts& counts, const WrittenRing& ring,
-                         const Field& where) {
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;  // its weight is too coarse, which has a warning of its own
-    const double spread = 1 / std::sqrt(static_cast<double>(counts[i]));
-    if (spread <= kWideSpread) continue;
-    const std::string message = fmt::format(
-        "{} points for {} let its share of the keys stray by about {:.0f} %; more "
-        "points make it even",
-        counts[i], quoted(list.servers[i].name), 100 * spread);
-    if (ring.points && ring.ring.scheme.points * kWideSpread * kWideSpread < 1)
-      ring.points->warn_at(ring.points->place(), message);
-    else
-      where.warn_at(list.places[i].weight, message, step(i, "weight"));
-    return;  // the first is reason enough to raise `points`
-  }
-}
-
-void warn_of_coarse_weights(const ServerList& list, const Counts& counts, const WrittenRing& ring,
-                            const Field& where) {
-  if (ring.facts->default_points == 0) return;
-  for (std::size_t i = 0; i < list.servers.size(); ++i) {
-    const Server& server = list.servers[i];
-    if (!server.on_ring()) continue;
-    const double wanted = server.weight * ring.ring.scheme.points;
-    const double error = std::abs(static_cast<double>(counts[i]) - wanted) / wanted;
-    if (error <= kCoarseWeight) continue;
-    where.warn_at(
-        list.places[i].weight,
-        fmt::format("{} at {} points is {:.2f} points, rounded to {}: {:.0f} % off", server.weight,
-                    ring.ring.scheme.points, wanted, counts[i], 100 * error),
-        step(i, "weight"));
-  }
-}
-
-void warn_of_dominance(const ServerList& list, const Field& where, double total) {
+void warn_of_dominance(const ServerList& list, const Field& where) {
+  double total = 0;
+  for (const Server& server : list.servers) total += server.on_ring() ? server.weight : 0;
   for (std::size_t i = 0; i < list.servers.size(); ++i) {
     const Server& server = list.servers[i];
     if (!server.on_ring() || server.weight <= total / 2) continue;
@@ -93,20 +92,15 @@ void warn_of_dominance(const ServerList& list, const Field& where, double total)
 }  // namespace
 
 void warn_of_servers(const ServerList& list, const WrittenRing& ring, const Field& where) {
-  double weight = 0;
-  std::size_t owners = 0;
-  for (const Server& server : list.servers) {
-    if (!server.on_ring()) continue;
-    weight += server.weight;
-    ++owners;
-  }
-  const Counts counts = ring::point_counts(ring.ring.scheme, members_of(list.servers));
-  warn_of_address_names(list, where);
+  if (ring.facts->hashes_address)
+    warn_of_missing_labels(list, ring, where);
+  else
+    warn_of_address_names(list, where);
+  if (ring.facts->placement == ring::Placement::nginx) warn_of_shared_labels(list, where);
   warn_of_shared_addresses(list, where);
+  const auto owners = std::ranges::count_if(list.servers, &Server::on_ring);
   if (owners == 0) where.warn_at(where.place(), "no server is active: no key has an owner");
-  if (owners >= 2) warn_of_wide_spread(list, counts, ring, where);
-  if (owners >= 2) warn_of_coarse_weights(list, counts, ring, where);
-  if (owners >= 3) warn_of_dominance(list, where, weight);
+  if (owners >= 3) warn_of_dominance(list, where);
 }
 
 }  // namespace clockwise::config

@@ -270,48 +270,6 @@ TEST(Environment, AMessageSaysWhereAValueIsFrom) {
               ElementsAre(HasSubstr("\"many\" (from \"${N}\") is not a whole number")));
 }
 
-std::vector<std::string> warnings_of(const std::string& servers, const std::string& ring = "{}") {
-  std::vector<std::string> out;
-  const Loaded result = loaded(
-      "listeners: [{name: web, address: 'h:80', pool: p}]\n"
-      "pools:\n  p:\n    ring: " +
-      ring + "\n    servers: [" + servers + "]\n");
-  for (const Problem& warning : result.warnings) out.push_back(warning.headline());
-  return out;
-}
-
-TEST(Warnings, TellWhatIsHardlyMeant) {
-  EXPECT_THAT(
-      warnings_of("{name: '10.0.0.1:80', address: 'h:1'}"),
-      ElementsAre(StartsWith("main.yaml:5:22: pools.p.servers[0].name: \"10.0.0.1:80\" is an "
-                             "address, not a name")));
-  EXPECT_THAT(
-      warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:1'}"),
-      ElementsAre(HasSubstr("servers[1].address: \"h:1\" is also the address of the server")));
-  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:2'}", "{points: 25}"),
-              ElementsAre(AllOf(HasSubstr("main.yaml:4:20: pools.p.ring.points: 25 points"),
-                                HasSubstr("stray by about 20 %"))));
-  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:2', weight: 0.05}"),
-              ElementsAre(HasSubstr("servers[1].weight: 51 points for \"b\"")));
-  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', weight: 3}, {name: b, address: 'h:2'}, "
-                          "{name: c, address: 'h:3'}"),
-              ElementsAre(HasSubstr("servers[0].weight: \"a\" owns 60 % of the keys")));
-  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', state: down}"),
-              ElementsAre(HasSubstr("no server is active")));
-}
-
-TEST(Warnings, WeightsThatThePointsCannotExpress) {
-  const auto with_weight = [](const std::string& weight, const std::string& points) {
-    return warnings_of(
-        "{name: a, address: 'h:1', weight: 200}, {name: b, address: 'h:2', weight: " + weight + "}",
-        "{points: " + points + "}");
-  };
-  EXPECT_THAT(with_weight("150.4", "1"), IsEmpty());  // 0.3 % off
-  EXPECT_THAT(with_weight("0.04", "60"),
-              testing::Contains(HasSubstr("servers[1].weight: 0.04 at 60 points is 2.40 points, "
-                                          "rounded to 2: 17 % off")));
-}
-
 TEST(Warnings, ListenersOnOneAddress) {
   const Loaded result = loaded(
       "listeners:\n"

@@ -1,0 +1,217 @@
+// What is valid, but hardly meant: each warning with its place and its figure.
+#include "config/warnings.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/configs.h"
+
+namespace clockwise::config {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+std::string config_of(const std::string& servers, const std::string& ring) {
+  return "listeners: [{name: web, address: 'h:80', pool: p}]\npools:\n  p:\n    ring: {" + ring +
+         "}\n    servers: [" + servers + "]\n";
+}
+
+std::vector<std::string> warnings_of(const std::string& servers, const std::string& ring = "") {
+  std::vector<std::string> out;
+  for (const Problem& warning : test::loaded(config_of(servers, ring)).warnings)
+    out.push_back(warning.headline());
+  return out;
+}
+
+// Servers with labels as a peer would hash them: `weights` in turn.
+std::string servers_of(std::size_t count, const std::vector<double>& weights = {1}) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i)
+    out += fmt::format("{}{{name: s{}, address: 'h{}:1', label: '10.0.{}.{}:80', weight: {}}}",
+                       i == 0 ? "" : ", ", i, i, i / 250, i % 250, weights[i % weights.size()]);
+  return out;
+}
+
+TEST(Warnings, TellWhatIsHardlyMeant) {
+  EXPECT_THAT(
+      warnings_of("{name: '10.0.0.1:80', address: 'h:1'}"),
+      ElementsAre(StartsWith("main.yaml:5:22: pools.p.servers[0].name: \"10.0.0.1:80\" is an "
+                             "address, not a name")));
+  EXPECT_THAT(
+      warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:1'}"),
+      ElementsAre(HasSubstr("servers[1].address: \"h:1\" is also the address of the server")));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', weight: 3}, {name: b, address: 'h:2'}, "
+                          "{name: c, address: 'h:3'}"),
+              ElementsAre(HasSubstr("servers[0].weight: \"a\" owns 60 % of the keys")));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', state: down}"),
+              ElementsAre(HasSubstr("no server is active")));
+}
+
+TEST(Warnings, AreNotLookedForInABadConfiguration) {
+  const std::string good = config_of("{name: '10.0.0.1:80', address: 'h:1'}", "");
+  EXPECT_EQ(test::loaded(good).warnings.size(), 1U);
+  EXPECT_THAT(test::problems_of(good + "workers: 0\n"), ElementsAre(HasSubstr("workers")));
+}
+
+TEST(Warnings, OfAnUpstreamFileHaveItsPlaces) {
+  const Loaded loaded = test::loaded(
+      {{"main.yaml",
+        "listeners: [{name: web, address: 'h:80', pool: p}]\n"
+        "pools: {p: {ring: {scheme: envoy}, servers_from: {file: up.yaml}}}\n"},
+       {"up.yaml", "servers: [{name: a, address: 'h:1'}, {name: b, address: 'h:2'}]\n"}},
+      "main.yaml");
+  std::vector<std::string> warnings;
+  for (const Problem& warning : loaded.warnings) warnings.push_back(warning.headline());
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(StartsWith("main.yaml:2:28: pools.p.ring.scheme: "),
+                                HasSubstr("needlessly")),
+                          StartsWith("up.yaml:1:18: servers[0].name: the ring hashes the name")));
+}
+
+TEST(AddressNames, AreRightWhereThePeerHashesAddresses) {
+  const std::string by_address = "{name: '10.0.0.1:11211', address: 'h:1'}";
+  for (const ring::SchemeFacts& facts : ring::schemes()) {
+    const auto found = warnings_of(by_address, "scheme: " + std::string(facts.name));
+    if (facts.hashes_address)
+      EXPECT_THAT(found, IsEmpty()) << facts.name;
+    else
+      EXPECT_THAT(found, ElementsAre(HasSubstr("is an address, not a name"))) << facts.name;
+  }
+  EXPECT_THAT(warnings_of("{name: '10.0.0.1:80', address: 'h:1', label: cache-1}"), IsEmpty());
+}
+
+TEST(MissingLabels, AreToldOnceForAllServers) {
+  EXPECT_THAT(warnings_of("{name: a, address: '10.0.0.1:11211'}", "scheme: ketama"),
+              ElementsAre("main.yaml:5:22: pools.p.servers[0].name: the ring hashes the name "
+                          "\"a\"; libmemcached (weighted ketama) hashed the text of its own "
+                          "configuration, such as 10.0.0.1:11211: set label to that text"));
+  EXPECT_THAT(warnings_of("{name: a.example, address: 'h:1'}, {name: b, address: 'h:2'}, "
+                          "{name: c, address: 'h:3'}, {name: d, address: 'h:4', label: 'h:4'}",
+                          "scheme: nginx"),
+              ElementsAre(AllOf(HasSubstr("servers[1].name: the ring hashes the name \"b\""),
+                                HasSubstr("(and of 1 more)"))));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}", "scheme: twemproxy"),
+              ElementsAre(HasSubstr("such as h:1 or an alias: set label")));
+}
+
+TEST(SharedLabels, AreOneOwnerToNginx) {
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', label: x}, {name: b, address: 'h:2', "
+                          "label: x, weight: 2}",
+                          "scheme: nginx"),
+              ElementsAre(HasSubstr("servers[1].label: \"x\" is also what the ring hashes for the "
+                                    "server on line 5: to nginx the two are one owner")));
+}
+
+TEST(WideSpread, IsExpectedOfFewPoints) {
+  // sqrt((N-1)/(N V + 1)) for N = 2, V = 25 and for N = 10, V = 50.
+  EXPECT_THAT(warnings_of(servers_of(2), "points: 25"),
+              Contains(AllOf(StartsWith("main.yaml:4:20: pools.p.ring.points: 25 points for "),
+                             HasSubstr("stray by about 14 %; more points make it even"))));
+  EXPECT_THAT(warnings_of(servers_of(10), "points: 50"), Contains(HasSubstr("about 13 %")));
+  EXPECT_THAT(warnings_of(servers_of(10), "points: 100"), Not(Contains(HasSubstr("stray"))));
+  EXPECT_THAT(warnings_of(servers_of(1), "points: 1"), IsEmpty());
+}
+
+TEST(WideSpread, OfASmallWeightIsToldThere) {
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1'}, {name: b, address: 'h:2', weight: 0.05}"),
+              Contains(AllOf(HasSubstr("servers[1].weight: 51 points for \"b\""),
+                             HasSubstr("by about 14 %"))));
+}
+
+TEST(WideSpread, OfPeersSaysWhatTheirPointsAre) {
+  EXPECT_THAT(warnings_of(servers_of(100), "scheme: envoy"),
+              Contains(AllOf(HasSubstr("ring.scheme: 11 points for "),
+                             HasSubstr("about 30 %; the 1100 points are for the whole ring, "
+                                       "min_size: 10000 makes it even"))));
+  EXPECT_THAT(warnings_of(servers_of(100), "scheme: haproxy"),
+              Contains(AllOf(HasSubstr("ring.scheme: 16 points for "),
+                             HasSubstr("about 17 %; a server has 16 for each unit of weight, "
+                                       "weights 7 times as large make it even"))));
+  EXPECT_THAT(warnings_of(servers_of(5), "scheme: varnish"),
+              Contains(HasSubstr("ring.scheme: 67 points for ")));
+}
+
+TEST(CoarseWeights, AreThoseThatThePointsCannotExpress) {
+  const auto with_weight = [](const std::string& weight, const std::string& points) {
+    return warnings_of(
+        "{name: a, address: 'h:1', weight: 200}, {name: b, address: 'h:2', weight: " + weight + "}",
+        "points: " + points);
+  };
+  EXPECT_THAT(with_weight("150.4", "100"), IsEmpty());  // 0 % off
+  EXPECT_THAT(with_weight("0.04", "60"),
+              Contains(HasSubstr("servers[1].weight: 0.04 is worth 2.40 of the 12002 points, "
+                                 "\"b\" has 2: 17 % off")));
+  // The same for all: their shares are equal whatever the rounding.
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', weight: 0.04}, {name: b, address: 'h:2', "
+                          "weight: 0.04}",
+                          "points: 60"),
+              Not(Contains(HasSubstr("is worth"))));
+}
+
+TEST(CoarseWeights, OfPeersThatDealOutPoints) {
+  EXPECT_THAT(warnings_of(servers_of(5, {1, 9, 9, 9, 9}), "scheme: ketama"),
+              Contains(AllOf(HasSubstr("servers[0].weight: 1 is worth 21."),
+                             HasSubstr("\"s0\" has 20: "))));
+}
+
+TEST(Overload, OfOneServerIsMeasuredOnTheRealRing) {
+  const std::vector<std::string> found = warnings_of(servers_of(4), "points: 2");
+  EXPECT_THAT(found, Contains(AllOf(HasSubstr("owns "), HasSubstr(" times the 25.00 % of its "),
+                                    HasSubstr(" standard deviations of "))));
+  EXPECT_THAT(warnings_of(servers_of(4)), IsEmpty());
+  // 100 servers of 1024 points: some stray by a tenth, which is what to expect.
+  EXPECT_THAT(warnings_of(servers_of(100)), IsEmpty());
+  EXPECT_THAT(
+      warnings_of(servers_of(4), "scheme: maglev, table: 5"),
+      Contains(HasSubstr("owns 40.00 % of the keys, 1.60 times the 25.00 % of its weight")));
+}
+
+TEST(KeyHash, ThatReachesNoFurtherThanTheFirstPoint) {
+  EXPECT_THAT(warnings_of(servers_of(5), "scheme: twemproxy, hash: crc32"),
+              Contains(AllOf(StartsWith("main.yaml:4:37: pools.p.ring.hash: "),
+                             HasSubstr("owns 100 % of the keys, its weight is 20 %: crc32 has 15 "
+                                       "bits here"))));
+  EXPECT_THAT(warnings_of(servers_of(5), "scheme: ketama, key_hash: crc"),
+              Contains(HasSubstr("ring.key_hash: ")));
+  for (const char* ring : {"scheme: twemproxy, hash: crc32, distribution: modula",
+                           "scheme: twemproxy, hash: crc32a", "scheme: haproxy, hash: crc32"})
+    EXPECT_THAT(warnings_of(servers_of(5), ring), Not(Contains(HasSubstr("owns 100 %")))) << ring;
+}
+
+TEST(Libmemcached, AbortsWithMoreThanAHundredServers) {
+  for (const char* ring :
+       {"scheme: ketama", "scheme: libmemcached", "scheme: spymemcached, form: libmemcached"}) {
+    EXPECT_THAT(warnings_of(servers_of(101), ring),
+                Contains(HasSubstr("libmemcached aborts with more than 100 servers, here are 101")))
+        << ring;
+    EXPECT_THAT(warnings_of(servers_of(100), ring), Not(Contains(HasSubstr("aborts"))));
+  }
+  EXPECT_THAT(warnings_of(servers_of(101), "scheme: libketama"),
+              Not(Contains(HasSubstr("aborts"))));
+}
+
+TEST(NeedlessMoves, AreToldWithTheFigureForThisPool) {
+  EXPECT_THAT(warnings_of(servers_of(5), "scheme: envoy"),
+              Contains(AllOf(StartsWith("main.yaml:4:20: pools.p.ring.scheme: "),
+                             HasSubstr(" would move 2"),
+                             HasSubstr(" needlessly, between servers that stay as they are; under "
+                                       "scheme clockwise none would"))));
+}
+
+TEST(NeedlessMoves, AreNoneWhereAChangeMovesOnlyWhatItMust) {
+  for (const char* scheme : {"clockwise", "nginx", "varnish", "custom"})
+    EXPECT_THAT(warnings_of(servers_of(5, {1, 2, 3, 4, 5}), std::string("scheme: ") + scheme),
+                Each(Not(HasSubstr("needless"))))
+        << scheme;
+}
+
+}  // namespace
+}  // namespace clockwise::config
