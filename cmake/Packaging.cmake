@@ -3,6 +3,8 @@ include(GNUInstallDirs)
 install(TARGETS clockwise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES config/clockwise.yaml config/upstreams.yaml DESTINATION /etc/clockwise)
 install(FILES config/clockwise.service DESTINATION /lib/systemd/system)
+install(FILES config/nginx-drop-in.yaml config/haproxy-drop-in.yaml
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE NOTICE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES config/clockwise.schema.json config/upstreams.schema.json DESTINATION /etc/clockwise)
 

@@ -18,7 +18,8 @@ class Check(unittest.TestCase):
         self.file = pathlib.Path(self.folder.name) / "clockwise.yaml"
 
     def test_the_shipped_files_are_valid_and_without_warnings(self):
-        for name in ("clockwise.yaml", "every-option.yaml"):
+        for name in ("clockwise.yaml", "every-option.yaml", "nginx-drop-in.yaml",
+                     "haproxy-drop-in.yaml"):
             with self.subTest(name):
                 result = run("check", "-c", ROOT / "config" / name)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
