@@ -1,5 +1,4 @@
-// What the ring costs: a look-up with and without the hash of the key, the build, the remap
-// account.
+// What the ring costs: a look-up with and without the hash of the key, the build.
 //
 // For comparison, 100 servers × 160 points, random positions, without the hash of the key, one
 // pinned core of the development machine: std::map 102 ns, sorted vector with upper_bound 66 ns,
@@ -13,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "ring/remap.h"
 #include "ring/scheme.h"
 
 namespace clockwise::ring {
@@ -25,12 +23,6 @@ constexpr std::size_t kKeys = 1 << 14;
 std::vector<Member> members(std::size_t count) {
   std::vector<Member> list;
   for (std::size_t i = 0; i < count; ++i) list.push_back({"cache-" + std::to_string(i), 1});
-  return list;
-}
-
-std::vector<std::string> names(std::size_t count) {
-  std::vector<std::string> list;
-  for (const Member& member : members(count)) list.push_back(member.label);
   return list;
 }
 
@@ -97,30 +89,6 @@ void build(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(build({.points = kPoints}, list).value());
 }
 BENCHMARK(build)->Arg(4)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
-
-// One server more.
-void remap_account(benchmark::State& state) {
-  const auto count = static_cast<std::size_t>(state.range(0));
-  const auto before = ring_of(count), after = ring_of(count + 1);
-  const auto names_before = names(count), names_after = names(count + 1);
-  for (auto _ : state)
-    benchmark::DoNotOptimize(moved_arcs({before.get(), names_before}, {after.get(), names_after}));
-}
-BENCHMARK(remap_account)->Arg(4)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
-
-// Every server renamed: each arc moves, as many pairs of servers as there can be.
-void remap_account_worst(benchmark::State& state) {
-  const auto count = static_cast<std::size_t>(state.range(0));
-  auto renamed = members(count);
-  for (Member& member : renamed) member.label += "-new";
-  const auto before = ring_of(count), after = build({.points = kPoints}, renamed).value();
-  const auto names_before = names(count);
-  auto names_after = names(count);
-  for (std::string& name : names_after) name += "-new";
-  for (auto _ : state)
-    benchmark::DoNotOptimize(moved_arcs({before.get(), names_before}, {after.get(), names_after}));
-}
-BENCHMARK(remap_account_worst)->Arg(4)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace clockwise::ring

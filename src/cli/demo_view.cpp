@@ -102,12 +102,16 @@ upstream::Report report_of(const json::object& from) {
   report.moved_ratio = number(from, "moved_ratio");
   report.minimum_ratio = number(from, "minimum_ratio");
   report.needless_ratio = number(from, "needless_ratio");
-  for (const json::value& move : list(from, "moves")) {
-    const json::object& m = move.as_object();
-    report.moves.push_back({text(m, "from"), text(m, "to"), number(m, "ratio")});
-  }
   for (const json::value& server : list(from, "servers"))
     report.servers.push_back(server_report(server.as_object()));
+  const auto place = [&](const std::string& name) {
+    const auto at = std::ranges::find(report.servers, name, &upstream::ServerReport::name);
+    return static_cast<ring::ServerIndex>(at - report.servers.begin());
+  };
+  for (const json::value& move : list(from, "moves")) {
+    const json::object& m = move.as_object();
+    report.moves.push_back({place(text(m, "from")), place(text(m, "to")), number(m, "ratio")});
+  }
   return report;
 }
 

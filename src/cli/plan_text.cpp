@@ -120,7 +120,8 @@ std::string flow_table(std::vector<Flow> flows) {
 std::string moves_text(const Report& report) {
   std::vector<Flow> flows;
   for (const ring::Move& move : report.moves)
-    flows.push_back({move.from, move.to, move.ratio, percent(move.ratio)});
+    flows.push_back({report.servers[move.from].name, report.servers[move.to].name, move.ratio,
+                     percent(move.ratio)});
   return "\n" + flow_table(std::move(flows));
 }
 

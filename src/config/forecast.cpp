@@ -36,14 +36,14 @@ std::optional<Forecast> Forecaster::forecast(std::string change, const Members& 
                                              const std::string& touched) const {
   const auto built = ring::build(scheme_, after);
   if (!built) return std::nullopt;
-  const ring::Layout& layout = now_.layout();
-  if (layout.ends.empty() || layout.positions != ring::kWholeCircle) return std::nullopt;
   const std::vector<std::string> old_names = names_of(members_), new_names = names_of(after);
+  const ring::Account account = ring::compare({&now_, old_names}, {built.value().get(), new_names});
+  if (!account.exact) return std::nullopt;
   Forecast out{std::move(change), 0, 0};
-  for (const ring::Move& move :
-       ring::moved_arcs({&now_, old_names}, {built.value().get(), new_names})) {
+  for (const ring::Move& move : account.moves) {
     out.moved += move.ratio;
-    if (move.from != touched && move.to != touched) out.needless += move.ratio;
+    if (old_names[move.from] != touched && new_names[move.to] != touched)
+      out.needless += move.ratio;
   }
   return out;
 }

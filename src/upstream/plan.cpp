@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 
 namespace clockwise::upstream {
@@ -105,24 +106,65 @@ std::vector<ServerReport> server_reports(const Seats& before, const Seats& after
   return reports;
 }
 
-bool same_weight(std::string_view name, const Seats& before, const Seats& after) {
-  const Seat* const old_seat = find(before, name);
-  const Seat* const new_seat = find(after, name);
-  return old_seat != nullptr && new_seat != nullptr && old_seat->weight == new_seat->weight;
+// Where the servers of a list stand in the report.
+std::vector<ring::ServerIndex> places(std::span<const std::string> names, const Report& report) {
+  std::vector<ring::ServerIndex> found;
+  found.reserve(names.size());
+  for (const std::string& name : names) {
+    const auto at = std::ranges::lower_bound(report.servers, name, {}, &ServerReport::name);
+    found.push_back(static_cast<ring::ServerIndex>(at - report.servers.begin()));
+  }
+  return found;
+}
+
+std::vector<bool> of_same_weight(const Report& report, const Seats& before, const Seats& after) {
+  std::vector<bool> same;
+  same.reserve(report.servers.size());
+  for (const ServerReport& server : report.servers) {
+    const Seat* const old_seat = find(before, server.name);
+    const Seat* const new_seat = find(after, server.name);
+    same.push_back(old_seat != nullptr && new_seat != nullptr &&
+                   old_seat->weight == new_seat->weight);
+  }
+  return same;
 }
 
 // Adds up the moves: in all, needlessly, and for each server.
-void account(Report& report, const Seats& before, const Seats& after) {
-  std::map<std::string_view, ServerReport*> by_name;
-  for (ServerReport& server : report.servers) by_name[server.name] = &server;
+void add_up(Report& report, const std::vector<bool>& same_weight) {
   for (const ring::Move& move : report.moves) {
     report.moved_ratio += move.ratio;
-    by_name[move.from]->lost_ratio += move.ratio;
-    by_name[move.to]->gained_ratio += move.ratio;
-    if (same_weight(move.from, before, after) && same_weight(move.to, before, after))
-      report.needless_ratio += move.ratio;
+    report.servers[move.from].lost_ratio += move.ratio;
+    report.servers[move.to].gained_ratio += move.ratio;
+    if (same_weight[move.from] && same_weight[move.to]) report.needless_ratio += move.ratio;
   }
   report.moved_ratio = std::min(report.moved_ratio, 1.0);
+}
+
+// Is a request's key the same text before and after? The ignored parameters count only where they
+// are taken out.
+ring::Keys keys_of(const Side& before, const Side& after) {
+  if (before.pool == nullptr || after.pool == nullptr) return ring::Keys::same;
+  const config::Ring& was = before.pool->ring;
+  const config::Ring& is = after.pool->ring;
+  const bool ignores = is.key.find("{uri:normalized}") != std::string::npos;
+  const bool same = was.key == is.key && was.scheme.hash_tag == is.scheme.hash_tag &&
+                    (!ignores || was.key_ignore == is.key_ignore);
+  return same ? ring::Keys::same : ring::Keys::other;
+}
+
+void account(Report& report, const Side& before, const Side& after) {
+  const std::vector<std::string> old_names = names_of(before.pool),
+                                 new_names = names_of(after.pool);
+  ring::Account account =
+      ring::compare({before.ring, old_names}, {after.ring, new_names}, keys_of(before, after));
+  const std::vector<ring::ServerIndex> from = places(old_names, report),
+                                       to = places(new_names, report);
+  for (ring::Move& move : account.moves) {
+    move.from = from[move.from];
+    move.to = to[move.to];
+  }
+  report.exact = account.exact;
+  report.moves = std::move(account.moves);
 }
 
 double minimum(const std::vector<ServerReport>& servers) {
@@ -157,8 +199,6 @@ bool Report::changed() const noexcept {
 Report plan(const Side& before, const Side& after) {
   const config::Pool& pool = after.pool != nullptr ? *after.pool : *before.pool;
   const Seats old_seats = seats_of(before), new_seats = seats_of(after);
-  const std::vector<std::string> old_names = names_of(before.pool),
-                                 new_names = names_of(after.pool);
 
   Report report;
   report.pool = pool.name;
@@ -167,9 +207,9 @@ Report plan(const Side& before, const Side& after) {
     report.digest_before = ring_digest(*before.pool, before.ring->order_matters());
   if (after.pool != nullptr)
     report.digest_after = ring_digest(*after.pool, after.ring->order_matters());
-  report.moves = ring::moved_arcs({before.ring, old_names}, {after.ring, new_names});
   report.servers = server_reports(old_seats, new_seats);
-  account(report, old_seats, new_seats);
+  account(report, before, after);
+  add_up(report, of_same_weight(report, old_seats, new_seats));
   if (has_owner(before) && has_owner(after)) report.minimum_ratio = minimum(report.servers);
   report.max_remap = pool.max_remap;
   report.max_shrink = pool.max_shrink;
@@ -177,6 +217,14 @@ Report plan(const Side& before, const Side& after) {
   // A pool that comes or goes as a whole was hardly cut off by accident.
   if (before.pool != nullptr && after.pool != nullptr) report.refused_by = refusal(report);
   return report;
+}
+
+Cost cost_of(const Report& report, std::optional<double> hit_ratio,
+             std::optional<double> requests_per_second) {
+  Cost cost{requests_per_second, hit_ratio, {}};
+  if (hit_ratio && requests_per_second)
+    cost.extra_fetches_per_second = report.moved_ratio * *hit_ratio * *requests_per_second;
+  return cost;
 }
 
 }  // namespace clockwise::upstream

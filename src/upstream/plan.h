@@ -1,7 +1,7 @@
 // What a change of a pool's server list moves: the report that `plan`, the reload answer, the
-// history and the metrics all show, computed once, here, exactly.
+// history and the metrics all show, computed once, here.
 //
-// Pure. Two lists and their rings in, one Report out; its JSON is the REPORT of the interface.
+// Pure. Two lists and their rings in, one Report out; its JSON is the REPORT of docs/admin-api.md.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -52,30 +52,49 @@ struct KeyMove {
   std::uint64_t count = 0;
 };
 
-struct KeyCount {  // only with --keys
+struct KeyCount {
   std::uint64_t total = 0, moved = 0;
-  std::vector<KeyMove> moves;
+  std::vector<KeyMove> moves;  // sorted by (from, to)
+};
+
+// What the change means for the servers behind a cache.
+struct Cost {
+  std::optional<double> requests_per_second;
+  std::optional<double> hit_ratio;  // 0 to 1
+  // Right after the change, before the new owners have filled up: a request that moved and would
+  // have been a hit becomes a fetch.
+  std::optional<double> extra_fetches_per_second;
 };
 
 struct Report {
   std::string pool;
-  std::string scheme;
-  bool exact = true;
+  std::string scheme;  // after the change
+  bool exact = true;   // false: moved_ratio and all that comes of `moves` is estimated
   std::optional<std::string> digest_before, digest_after;
   double moved_ratio = 0;     // sum of `moves`
   double minimum_ratio = 0;   // sum of max(0, expected after - expected before)
   double needless_ratio = 0;  // moved between servers whose name and weight both lists share
+  // From and to are places in `servers`; sorted by them. A change of everything has a million.
   std::vector<ring::Move> moves;
-  std::vector<ServerReport> servers;  // union of both lists, by name
+  std::vector<ServerReport> servers;  // union of both lists, sorted by name
   double max_remap = 0, max_shrink = 0, shrink_ratio = 0;
   Guard refused_by = Guard::none;  // what a guarded reload would say; max_shrink is looked at first
-  std::optional<KeyCount> keys;
+  std::optional<KeyCount> keys;    // the user's own, where they were counted
+  std::optional<KeyCount> seen_keys;  // those that the pool was asked for lately
+  std::optional<Cost> cost;
 
   [[nodiscard]] bool ring_changed() const noexcept { return !moves.empty(); }
   [[nodiscard]] bool changed() const noexcept;  // anything at all, a new address included
 };
 
+// A change of the scheme's points, weights or servers is accounted for exactly where ring/remap.h
+// can; one of the key (template, ignored parameters, hash tag) is estimated, as if every key got
+// another place.
 [[nodiscard]] Report plan(const Side& before, const Side& after);
+
+// Of a report, at what was measured or assumed of the pool's traffic.
+[[nodiscard]] Cost cost_of(const Report& report, std::optional<double> hit_ratio,
+                           std::optional<double> requests_per_second);
 
 // "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers"
 [[nodiscard]] std::string summary(const Report& report);

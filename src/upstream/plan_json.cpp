@@ -24,11 +24,13 @@ json::value text(const std::optional<std::string>& value) {
   return value ? json::value(*value) : json::value(nullptr);
 }
 
-json::array to_json(const std::vector<ring::Move>& moves) {
+json::array moves_json(const Report& report) {
   json::array array;
-  array.reserve(moves.size());
-  for (const ring::Move& move : moves)
-    array.push_back({{"from", move.from}, {"to", move.to}, {"ratio", number(move.ratio)}});
+  array.reserve(report.moves.size());
+  for (const ring::Move& move : report.moves)
+    array.push_back({{"from", report.servers[move.from].name},
+                     {"to", report.servers[move.to].name},
+                     {"ratio", number(move.ratio)}});
   return array;
 }
 
@@ -77,6 +79,12 @@ json::object to_json(const KeyCount& keys) {
   return {{"total", keys.total}, {"moved", keys.moved}, {"moves", std::move(moves)}};
 }
 
+json::object to_json(const Cost& cost) {
+  return {{"requests_per_second", number(cost.requests_per_second)},
+          {"hit_ratio", number(cost.hit_ratio)},
+          {"extra_fetches_per_second", number(cost.extra_fetches_per_second)}};
+}
+
 }  // namespace
 
 json::object to_json(const Report& report, bool with_guard_and_keys) {
@@ -91,11 +99,13 @@ json::object to_json(const Report& report, bool with_guard_and_keys) {
                       {"moved_ratio", number(report.moved_ratio)},
                       {"minimum_ratio", number(report.minimum_ratio)},
                       {"needless_ratio", number(report.needless_ratio)},
-                      {"moves", to_json(report.moves)},
+                      {"moves", moves_json(report)},
                       {"servers", std::move(servers)}};
   if (!with_guard_and_keys) return object;
   object["guard"] = guard_json(report);
   if (report.keys) object["keys"] = to_json(*report.keys);
+  if (report.seen_keys) object["seen_keys"] = to_json(*report.seen_keys);
+  if (report.cost) object["cost"] = to_json(*report.cost);
   return object;
 }
 

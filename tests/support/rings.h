@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ring/remap.h"
 #include "ring/scheme.h"
 
 namespace clockwise::ring::test {
@@ -35,6 +36,29 @@ inline NamedRing equal_ring(std::initializer_list<std::string> labels,
   std::vector<Member> members;
   for (const std::string& label : labels) members.push_back({label, 1});
   return ring_of(members, points);
+}
+
+// A move in words.
+struct NamedMove {
+  std::string from, to;
+  double ratio;
+};
+
+inline std::vector<NamedMove> in_words(const Account& account,
+                                       const std::vector<std::string>& before,
+                                       const std::vector<std::string>& after) {
+  std::vector<NamedMove> moves;
+  for (const Move& move : account.moves)
+    moves.push_back({before[move.from], after[move.to], move.ratio});
+  return moves;
+}
+
+// What changes hands between two rings that can be compared exactly.
+inline std::vector<NamedMove> moves(const NamedRing& before, const NamedRing& after) {
+  const Account account =
+      compare({before.ring.get(), before.names}, {after.ring.get(), after.names});
+  if (!account.exact) throw std::runtime_error("the account is an estimate");
+  return in_words(account, before.names, after.names);
 }
 
 inline std::vector<std::string> sample_keys(std::size_t count) {

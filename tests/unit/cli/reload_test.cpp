@@ -50,7 +50,10 @@ TEST_F(ReloadCommand, PrintsWhatMoved) {
   outcome.pools[0].pool = "pages";
   outcome.pools[0].moved_ratio = 0.196;
   outcome.pools[0].minimum_ratio = 0.2;
-  outcome.pools[0].moves = {{"a", "e", 0.196}};
+  outcome.pools[0].servers.resize(2);
+  outcome.pools[0].servers[0].name = "a";
+  outcome.pools[0].servers[1].name = "e";
+  outcome.pools[0].moves = {{0, 1, 0.196}};
   outcome.not_applied = {{"workers", "needs a restart"}};
   EXPECT_EQ(run(), kOk);
   EXPECT_THAT(out, HasSubstr("pool pages: 19.6 % of the keys moved, minimum 20.0 %"));

@@ -18,6 +18,8 @@ namespace clockwise::ring {
 namespace {
 
 using test::equal_ring;
+using test::moves;
+using test::NamedMove;
 using test::NamedRing;
 using test::ring_of;
 
@@ -33,16 +35,12 @@ std::vector<Member> any_members() {
   return members;
 }
 
-std::vector<Move> moves(const NamedRing& before, const NamedRing& after) {
-  return moved_arcs({before.ring.get(), before.names}, {after.ring.get(), after.names});
-}
-
 RC_GTEST_PROP(RingLaw, AddingAServerMovesKeysToItAlone, ()) {
   const std::vector<Member> members = any_members();
   std::vector<Member> more = members;
   more.insert(more.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(members) + 1),
               {"fresh", *rc::gen::inRange(1, 17) / 4.0});
-  for (const Move& move : moves(ring_of(members, kPoints), ring_of(more, kPoints)))
+  for (const NamedMove& move : moves(ring_of(members, kPoints), ring_of(more, kPoints)))
     RC_ASSERT(move.to == "fresh");
 }
 
@@ -52,7 +50,8 @@ RC_GTEST_PROP(RingLaw, RemovingAServerMovesItsKeysAlone, ()) {
   const auto gone = members.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(members));
   const std::string name = gone->label;
   members.erase(gone);
-  for (const Move& move : moves(before, ring_of(members, kPoints))) RC_ASSERT(move.from == name);
+  for (const NamedMove& move : moves(before, ring_of(members, kPoints)))
+    RC_ASSERT(move.from == name);
 }
 
 RC_GTEST_PROP(RingLaw, AWeightMovesKeysOneWayOnly, ()) {
@@ -60,7 +59,7 @@ RC_GTEST_PROP(RingLaw, AWeightMovesKeysOneWayOnly, ()) {
   const NamedRing before = ring_of(members, kPoints);
   Member& changed = members[*rc::gen::inRange<std::size_t>(0, members.size())];
   const double old_weight = std::exchange(changed.weight, *rc::gen::inRange(0, 17) / 4.0);
-  for (const Move& move : moves(before, ring_of(members, kPoints)))
+  for (const NamedMove& move : moves(before, ring_of(members, kPoints)))
     RC_ASSERT((changed.weight > old_weight ? move.to : move.from) == changed.label);
 }
 

@@ -47,7 +47,8 @@ Remap remap_of(const std::string& pool, double moved, std::shared_ptr<const Rema
   remap.cause = "reload";
   remap.report.pool = pool;
   remap.report.moved_ratio = moved;
-  remap.report.moves = {{"a", "b", moved}};
+  remap.report.servers.resize(2);
+  remap.report.moves = {{0, 1, moved}};
   remap.watch = std::move(watch);
   return remap;
 }

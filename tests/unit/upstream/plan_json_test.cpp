@@ -79,6 +79,21 @@ TEST(ReportJson, HasTheKeysThatWereCounted) {
       json::parse(R"({"total": 10, "moved": 5, "moves": [{"from": "a", "to": "b", "count": 5}]})"));
 }
 
+TEST(ReportJson, HasSeenKeysAndCostWhereTheyAreKnown) {
+  Report report = plan(BuiltPool{server("a")}, BuiltPool{server("a"), server("b")});
+  EXPECT_FALSE(to_json(report).contains("seen_keys"));
+  EXPECT_FALSE(to_json(report).contains("cost"));
+  report.seen_keys = KeyCount{3, 1, {{"a", "b", 1}}};
+  report.cost = Cost{2000, {}, {}};
+  const json::object object = to_json(report);
+  EXPECT_EQ(object.at("seen_keys").at("total"), 3);
+  EXPECT_EQ(
+      object.at("cost"),
+      json::parse(
+          R"({"requests_per_second": 2000, "hit_ratio": null, "extra_fetches_per_second": null})"));
+  EXPECT_FALSE(to_json(report, false).contains("cost"));
+}
+
 TEST(ReportJson, WritesRatiosThatReadBackAsTheSameNumber) {
   const double ratios[] = {0.1, 1.0 / 3, 0.19621047973632812, 1e-17, 5e-324, 0.9999999999999999,
                            0.2, 1};

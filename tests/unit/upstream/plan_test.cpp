@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -87,7 +88,8 @@ TEST(Plan, AgreesWithAnIndependentCountOfSampledKeys) {
   EXPECT_NEAR(report.moved_ratio, moved, 0.006);
   ASSERT_EQ(report.moves.size(), sampled.size());
   for (const ring::Move& move : report.moves)
-    EXPECT_NEAR(move.ratio, (sampled[{move.from, move.to}]), 0.006) << move.from << move.to;
+    EXPECT_NEAR(move.ratio,
+                (sampled[{report.servers[move.from].name, report.servers[move.to].name}]), 0.006);
   // Weights 4.5 before and after: a 1, b 2 -> 1, c 0.5 -> none, d 1, e none -> 1.5.
   EXPECT_NEAR(report.minimum_ratio, 1.5 / 4.5, 1e-12);
   EXPECT_EQ(report.needless_ratio, 0);
@@ -130,9 +132,73 @@ TEST(Plan, NeedlessMovesAreThoseBetweenServersThatStayTheSame) {
   const Report report = plan(before, after);
   double expected = 0;
   for (const ring::Move& move : report.moves)
-    if (move.from != "c" && move.to != "c") expected += move.ratio;
+    if (move.from != 2 && move.to != 2) expected += move.ratio;
   EXPECT_GT(expected, 0.05);
   EXPECT_NEAR(report.needless_ratio, expected, 1e-12);
+}
+
+TEST(Plan, MovesAreSortedByTheNamesOfTheServersTheyPointAt) {
+  const BuiltPool before{server("d"), server("b"), server("a")};
+  const BuiltPool after{server("c"), server("e"), server("b")};
+  const Report report = plan(before, after);
+  EXPECT_THAT(names(report), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_TRUE(std::ranges::is_sorted(
+      report.moves, {}, [](const ring::Move& move) { return std::pair(move.from, move.to); }));
+  for (const ring::Move& move : report.moves) {
+    EXPECT_TRUE(report.servers[move.from].weight_before) << report.servers[move.from].name;
+    EXPECT_TRUE(report.servers[move.to].weight_after) << report.servers[move.to].name;
+  }
+}
+
+struct KeyChange {
+  const char* name;
+  const char* key_before;
+  const char* key_after;
+  bool other_ignored;
+  const char* tag_after;
+  bool exact;
+};
+
+TEST(Plan, IsAnEstimateOnlyWhereKeysAreMadeInAnotherWay) {
+  const KeyChange rows[] = {
+      {"nothing", "{uri}", "{uri}", false, "", true},
+      {"another template", "{uri}", "{host}{uri}", false, "", false},
+      {"another hash tag", "{uri}", "{uri}", false, "{}", false},
+      {"other parameters ignored", "{uri:normalized}", "{uri:normalized}", true, "", false},
+      {"other parameters ignored by a key without any", "{path}", "{path}", true, "", true},
+  };
+  for (const KeyChange& row : rows) {
+    config::Pool pool = test::pool({server("a"), server("b")});
+    pool.ring.key = row.key_before;
+    const BuiltPool before{pool};
+    pool.ring.key = row.key_after;
+    pool.ring.scheme.hash_tag = row.tag_after;
+    if (row.other_ignored) pool.ring.key_ignore = {"utm_*"};
+    const Report report = plan(before, BuiltPool{pool});
+    EXPECT_EQ(report.exact, row.exact) << row.name;
+    // Of two servers each keeps what it has by chance.
+    EXPECT_NEAR(report.moved_ratio, row.exact ? 0 : 0.5, 0.01) << row.name;
+    EXPECT_EQ(report.needless_ratio, report.moved_ratio) << row.name;
+  }
+}
+
+TEST(Plan, OfOtherPointsIsExact) {
+  config::Pool pool = test::pool({server("a"), server("b")});
+  const BuiltPool before{pool};
+  pool.ring.scheme.points = 700;
+  const Report report = plan(before, BuiltPool{pool});
+  EXPECT_TRUE(report.exact);
+  EXPECT_GT(report.moved_ratio, 0);
+  EXPECT_EQ(report.needless_ratio, report.moved_ratio);
+}
+
+TEST(Cost, IsWhatWouldHaveBeenHits) {
+  Report report;
+  report.moved_ratio = 0.196;
+  EXPECT_NEAR(*cost_of(report, 0.9, 2000).extra_fetches_per_second, 352.8, 1e-9);
+  EXPECT_EQ(cost_of(report, 0.9, {}).extra_fetches_per_second, std::nullopt);
+  EXPECT_EQ(cost_of(report, {}, 2000).extra_fetches_per_second, std::nullopt);
+  EXPECT_EQ(cost_of(report, 0.9, {}).hit_ratio, 0.9);
 }
 
 TEST(Plan, ANewAddressMovesNothingButIsAChange) {
