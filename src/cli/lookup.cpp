@@ -22,11 +22,12 @@ namespace {
 
 constexpr std::string_view kCommand = "lookup";
 
-Result<ring::Position> parse_position(std::string_view text) {
+Result<ring::Position> parse_position(std::string_view text, const ring::Ring& ring) {
+  const auto last = static_cast<ring::Position>(ring.layout().positions - 1);
   ring::Position position = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), position);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(fmt::format("\"{}\" is not a ring position, 0 to 18446744073709551615", text));
+  if (error != std::errc() || end != text.data() + text.size() || position > last)
+    return fail(fmt::format("\"{}\" is not a position of this ring, 0 to {}", text, last));
   return position;
 }
 
@@ -36,7 +37,8 @@ class Answers {
       : options_(options), pool_(pool), ring_(ring) {}
 
   Result<void> add(std::string_view key) {
-    const Result<ring::Position> position = options_.hashes ? parse_position(key) : ring_.hash(key);
+    const Result<ring::Position> position =
+        options_.hashes ? parse_position(key, ring_) : ring_.hash(key);
     if (!position) return position.error();
     const upstream::KeyPlace place =
         upstream::locate(ring_, *position, std::max(options_.replicas, 1u));

@@ -53,18 +53,13 @@ CircleRing::CircleRing(Hashing hashing, Rule rule, Ties ties, std::vector<Point>
   has_points_.assign(servers, false);
   for (const Point& point : points_) has_points_[point.server] = true;
   on_ring_ = static_cast<std::size_t>(std::count(has_points_.begin(), has_points_.end(), true));
-  order_matters_ = ties == Ties::listed || (ties == Ties::by_order && servers_share_a_position());
+  order_matters_ =
+      ties == Ties::listed || (ties == Ties::by_order && servers_share_a_position(points_));
   lay_out();
   index_arcs();
   count_shares(servers);
   layout_.ends = ends_;
   layout_.owners = owners_;
-}
-
-bool CircleRing::servers_share_a_position() const {
-  return std::adjacent_find(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
-           return a.position == b.position && a.server != b.server;
-         }) != points_.end();
 }
 
 void CircleRing::lay_out() {

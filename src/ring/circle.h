@@ -44,6 +44,7 @@ class CircleRing final : public Ring {
     return Function(key);
   }
 
+  // REQUIRES: also, that a key can have the position (`key_bits`).
   ServerIndex owner(Position position) const noexcept override {
     return owners_.data()[arc_of(position)];
   }
@@ -53,7 +54,6 @@ class CircleRing final : public Ring {
  private:
   struct Arcs;
 
-  [[nodiscard]] bool servers_share_a_position() const;
   [[nodiscard]] std::size_t bisected(Position position) const;
   void lay_out();
   void lay_out_successors(Arcs& arcs) const;

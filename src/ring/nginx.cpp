@@ -154,11 +154,12 @@ BuiltRing build_nginx(const Scheme& scheme, Members members) {
   for (const Owner& owner : owners) add_points(owner, members[owner.server].label, points);
   points = sorted_by_position(points, kConsistent.bits);
 
+  const auto lines = static_cast<std::size_t>(std::count_if(
+      members.begin(), members.end(), [](const Member& member) { return member.weight > 0; }));
+  const bool by_order = owners.size() < lines || servers_share_a_position(points);
   // Of two servers at one position the later one loses its point for good, even to a server that is
   // down.
-  bool by_order = owners.size() < members.size();
-  const auto lost = [&](const Point& kept, const Point& point) {
-    by_order |= kept.position == point.position && kept.server != point.server;
+  const auto lost = [](const Point& kept, const Point& point) {
     return kept.position == point.position;
   };
   points.erase(std::unique(points.begin(), points.end(), lost), points.end());

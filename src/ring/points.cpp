@@ -83,6 +83,12 @@ std::vector<Point> sorted_by_position(const std::vector<Point>& unsorted, int bi
   return sorted;
 }
 
+bool servers_share_a_position(std::span<const Point> sorted) {
+  return std::adjacent_find(sorted.begin(), sorted.end(), [](const Point& a, const Point& b) {
+           return a.position == b.position && a.server != b.server;
+         }) != sorted.end();
+}
+
 void lead_past_the_dead(std::vector<Point>& sorted, Members members) {
   std::optional<ServerIndex> next;
   for (int round = 0; round < 2; ++round)  // the last points lead to the first ones

@@ -42,6 +42,9 @@ class NumberedText {
 // evenly over 2^bits.
 [[nodiscard]] std::vector<Point> sorted_by_position(const std::vector<Point>& unsorted, int bits);
 
+// Do two servers have a point at one position? REQUIRES: `sorted` is sorted by position.
+[[nodiscard]] bool servers_share_a_position(std::span<const Point> sorted);
+
 // For peers that leave the points of a server that is down where they are and walk past them: each
 // of these points gets the owner of the next one, over the top, whose server is live. Without any
 // live server no point is left. REQUIRES: `sorted` is sorted by position.

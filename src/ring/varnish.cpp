@@ -29,10 +29,12 @@ BuiltRing build_varnish(const Scheme& scheme, Members members) {
       points.push_back({varnish_sha256(text.with(i)), server});
   }
   points = sorted_by_position(points, kHash.bits);
+  const bool by_order = servers_share_a_position(points);  // once they lead on, it no longer shows
   lead_past_the_dead(points, members);
-  return std::make_shared<const CircleRing>(circle_hashing(kHash, kHash.bits, scheme),
-                                            Rule::bisection, CircleRing::Ties::by_order,
-                                            std::move(points), members.size());
+  return std::make_shared<const CircleRing>(
+      circle_hashing(kHash, kHash.bits, scheme), Rule::bisection,
+      by_order ? CircleRing::Ties::listed : CircleRing::Ties::settled, std::move(points),
+      members.size());
 }
 
 }  // namespace clockwise::ring
