@@ -1,6 +1,8 @@
 // The hash functions that a scheme lets the configuration choose from, by name.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -44,9 +46,10 @@ inline CircleRing::Hashing circle_hashing(const NamedHash& hash, int bits, const
   return {hash.of_key, std::string(hash.keying), bits, scheme.hash_tag, hash.bits};
 }
 
-// How keys are hashed to a table.
+// How keys are hashed to a table. Named as a circle names it, so that the two can be compared.
 inline TableRing::Hashing table_hashing(const NamedHash& hash, const Scheme& scheme) {
-  return {hash.of_key, std::string(hash.keying), static_cast<Arc>(1) << hash.bits, scheme.hash_tag};
+  return {hash.of_key, fmt::format("{}/{}", hash.keying, hash.bits),
+          static_cast<Arc>(1) << hash.bits, scheme.hash_tag};
 }
 
 }  // namespace clockwise::ring

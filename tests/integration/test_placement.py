@@ -112,6 +112,14 @@ class Placement(unittest.TestCase):
                     graded += len(asked)
         self.assertGreater(graded, 40_000)
 
+    def test_a_position_beyond_the_ring_is_refused(self):
+        servers = [{"name": "10.0.0.1:80"}, {"name": "10.0.0.2:80"}]
+        vectors, one = {"scheme": "nginx-consistent"}, {"servers": servers, "keys_are_hashes": True}
+        self.assertEqual(len(self.look_up(vectors, one, [("4294967295", 0)])), 1)
+        result = run("lookup", "-c", self.file, "--hashes", "4294967296")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('"4294967296" is not a position of this ring, 0 to 4294967295', result.stderr)
+
     def test_every_scheme_has_vectors(self):
         files = {json.loads(path.read_text())["scheme"] for path in GOLDEN.glob("*.json")}
         self.assertEqual(files - set(RINGS), {"seed-th-siphash13"})
