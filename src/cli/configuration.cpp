@@ -18,7 +18,8 @@ void report(const config::Failure& failure) {
 }
 
 std::optional<config::Loaded> load_or_report(const std::string& path) {
-  config::LoadResult result = config::load(path, config::real_files(), config::real_environment());
+  config::LoadResult result = config::load(path, config::real_files(), config::real_environment(),
+                                           config::Warnings::unwanted);
   if (auto* loaded = std::get_if<config::Loaded>(&result)) return std::move(*loaded);
   report(std::get<config::Failure>(result));
   return std::nullopt;

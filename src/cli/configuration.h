@@ -16,7 +16,8 @@ int complain(std::string_view command, std::string_view message);
 // Prints every problem to stderr.
 void report(const config::Failure& failure);
 
-// The loaded file, or nothing when it has problems, which then have been reported.
+// The loaded file, without warnings, or nothing when it has problems, which then have been
+// reported.
 [[nodiscard]] std::optional<config::Loaded> load_or_report(const std::string& path);
 
 // The pool of that name; without a name the only one. The error names what there is.

@@ -13,6 +13,9 @@ namespace {
 // Below this a share is shown as 0.0 %.
 constexpr double kNothing = 0.0005;
 
+// In a longer list one change that moves keys needlessly is enough: each costs another ring.
+constexpr std::size_t kBothUpTo = 256;
+
 // The name and label of a server that no list has: names have no blank.
 constexpr const char* kNewcomer = "one more";
 
@@ -38,7 +41,6 @@ std::optional<Forecast> Forecaster::forecast(std::string change, const Members& 
   if (!built) return std::nullopt;
   const std::vector<std::string> old_names = names_of(members_), new_names = names_of(after);
   const ring::Account account = ring::compare({&now_, old_names}, {built.value().get(), new_names});
-  if (!account.exact) return std::nullopt;
   Forecast out{std::move(change), 0, 0};
   for (const ring::Move& move : account.moves) {
     out.moved += move.ratio;
@@ -85,7 +87,7 @@ std::optional<Forecast> Forecaster::worst() const {
     if (one && one->needless > (worst ? worst->needless : kNothing)) worst = std::move(one);
   };
   consider(with_one_more());
-  consider(without_middle());
+  if (!worst || members_.size() <= kBothUpTo) consider(without_middle());
   if (!worst) consider(with_double_weight());
   return worst;
 }

@@ -26,7 +26,7 @@ class Forecaster {
 
   // The change that moves most needlessly: one more server of the median weight, or one less from
   // the middle of the list; where neither moves anything needlessly, twice the weight for that one.
-  // Nothing when no server has an owner's place, or no change moves anything needlessly.
+  // Nothing when no change moves anything needlessly. Of long lists the first change that does.
   [[nodiscard]] std::optional<Forecast> worst() const;
 
   // One server less, from the middle of those on the ring. Nothing when it would be the last one.

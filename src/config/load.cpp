@@ -106,7 +106,8 @@ Failure unreadable(const std::string& path, std::string reason) {
 
 }  // namespace
 
-LoadResult load(const std::string& path, const FileReader& read, const Environment& environment) {
+LoadResult load(const std::string& path, const FileReader& read, const Environment& environment,
+                Warnings warnings) {
   const std::variant<std::string, std::string> text = read(path);
   if (text.index() == 1) return unreadable(path, std::get<1>(text));
 
@@ -118,7 +119,7 @@ LoadResult load(const std::string& path, const FileReader& read, const Environme
   if (report.failed()) return report.take_failure();
 
   loaded.files = {path};
-  loaded.warnings = report.take_warnings();
+  if (warnings == Warnings::wanted) loaded.warnings = report.take_warnings();
   Digest digest;
   digest.add(std::get<0>(text));
   for (const UpstreamFiles::File& file : upstream.files()) {

@@ -54,9 +54,12 @@ struct Loaded {
 
 using LoadResult = std::variant<Loaded, Failure>;
 
+// Warnings have figures that take a while for large pools: some need the real ring.
+enum class Warnings { wanted, unwanted };
+
 // Reads `path` and the upstream files it names (relative to its folder).
 [[nodiscard]] LoadResult load(const std::string& path, const FileReader& read,
-                              const Environment& environment);
+                              const Environment& environment, Warnings warnings = Warnings::wanted);
 
 // A bare upstream file (`servers:` and nothing else), for `plan OLD NEW` and POST …/plan.
 // `name` stands for the file in messages; `pool` supplies ring and guards.

@@ -61,6 +61,13 @@ TEST(Warnings, AreNotLookedForInABadConfiguration) {
   EXPECT_THAT(test::problems_of(good + "workers: 0\n"), ElementsAre(HasSubstr("workers")));
 }
 
+TEST(Warnings, AreLeftOutWhereNobodyWantsThem) {
+  const test::Files files = {{"main.yaml", config_of("{name: '10.0.0.1:80', address: 'h:1'}", "")}};
+  const LoadResult result =
+      load("main.yaml", test::reader(files), test::environment({}), Warnings::unwanted);
+  EXPECT_THAT(std::get<Loaded>(result).warnings, IsEmpty());
+}
+
 TEST(Warnings, OfAnUpstreamFileHaveItsPlaces) {
   const Loaded loaded = test::loaded(
       {{"main.yaml",
@@ -198,12 +205,53 @@ TEST(Libmemcached, AbortsWithMoreThanAHundredServers) {
               Not(Contains(HasSubstr("aborts"))));
 }
 
+struct Needless {
+  std::string ring;
+  std::vector<double> weights;
+  std::string figure;
+};
+
+// Figures that follow from the scheme, or that a model of the peer gave.
 TEST(NeedlessMoves, AreToldWithTheFigureForThisPool) {
-  EXPECT_THAT(warnings_of(servers_of(5), "scheme: envoy"),
-              Contains(AllOf(StartsWith("main.yaml:4:20: pools.p.ring.scheme: "),
-                             HasSubstr(" would move 2"),
-                             HasSubstr(" needlessly, between servers that stay as they are; under "
-                                       "scheme clockwise none would"))));
+  const std::vector<Needless> rows = {
+      // Of N to N + 1 slots N/(N + 1) of the keys move, 1/(N + 1) of all to the new server.
+      {"scheme: modulo", {1}, "adding a server of weight 1 would move 83.3 % of the keys, 66.7 %"},
+      {"scheme: nginx-hash",
+       {1},
+       "adding a server of weight 1 would move 83.3 % of the keys, 66.7"},
+      {"scheme: twemproxy, distribution: modula", {1}, "would move 83.3 % of the keys, 66.7 % "},
+      {"scheme: envoy", {1}, "removing \"s2\" would move 29.4 % of the keys, 10.9 %"},
+      {"scheme: ketama", {1, 2, 3, 5, 8}, "adding a server of weight 3 would move 1"},
+      {"scheme: libketama", {1, 2, 3, 5, 8}, "a server of weight 3 would move 1"},
+      {"scheme: maglev", {1}, "would move "},
+      // Equal weights stay equal digests, until one is another.
+      {"scheme: ketama", {1}, "giving \"s2\" twice its weight would move "},
+  };
+  for (const Needless& row : rows)
+    EXPECT_THAT(
+        warnings_of(servers_of(5, row.weights), row.ring),
+        Contains(AllOf(StartsWith("main.yaml:4:20: pools.p.ring.scheme: "), HasSubstr(row.figure),
+                       HasSubstr(" needlessly, between servers that stay as they are; "
+                                 "under scheme clockwise none would"))))
+        << row.ring;
+}
+
+TEST(NeedlessMoves, OfServersThatAreCountedAnew) {
+  EXPECT_THAT(warnings_of(servers_of(5, {100}), "scheme: haproxy"),
+              ElementsAre(AllOf(StartsWith("main.yaml:4:20: pools.p.ring.scheme: removing \"s2\" "
+                                           "would move "),
+                                HasSubstr("counted anew. Pin their ids first: \"s0\" has 1, \"s1\" "
+                                          "has 2, \"s2\" has 3, …"))));
+  EXPECT_THAT(warnings_of("{name: a, address: 'h:1', id: 1, weight: 100}, {name: b, address: "
+                          "'h:2', id: 2, weight: 100}",
+                          "scheme: haproxy"),
+              IsEmpty());
+}
+
+TEST(NeedlessMoves, OfARingThatIsTooLargeToTryAreToldWithoutAFigure) {
+  EXPECT_THAT(warnings_of(servers_of(2), "scheme: envoy, min_size: 300000"),
+              ElementsAre(HasSubstr("ring.scheme: moves keys between servers that stay as they are "
+                                    "when another comes, goes or changes its weight")));
 }
 
 TEST(NeedlessMoves, AreNoneWhereAChangeMovesOnlyWhatItMust) {
