@@ -8,6 +8,8 @@
 #include <set>
 #include <span>
 
+#include "base/table.h"
+
 namespace clockwise::cli {
 namespace {
 
@@ -19,34 +21,6 @@ constexpr std::size_t kMatrixColumns = 8;  // wider ones are written as a list
 constexpr std::size_t kListedMoves = 20;
 
 std::string percent(double ratio) { return fmt::format("{:.2f} %", ratio * 100); }
-
-// Rows of text with columns as wide as they need; the first column to the left, all others to the
-// right. Names and figures are ASCII, so bytes are columns.
-class Table {
- public:
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()));
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows_) {
-      text += "  ";
-      for (std::size_t i = 0; i < row.size(); ++i)
-        text += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-                       : fmt::format("   {:>{}}", row[i], widths[i]);
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += '\n';
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 // "before -> after", or one of them when they are the same or the other is missing.
 std::string change_of(const std::optional<std::string>& before,
