@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ring/scheme.h"
+
 namespace clockwise::cli {
 
 // Exit codes that scripts may rely on.
@@ -57,6 +59,21 @@ struct ReloadOptions {
   bool json = false;
 };
 int reload(const ReloadOptions& options);
+
+struct SimulateOptions {
+  std::string preset;  // "list": name them; empty: a free experiment, from what follows
+  std::vector<std::string> schemes{"modulo", "clockwise"};
+  std::uint64_t keys = 100'000;
+  std::string key_format = "key:{}";
+  std::string nodes = "4", add, remove;  // see simulate::ChangeText
+  std::vector<std::uint32_t> points{1, 10, 50, 100, 150, 200, 500};
+  ring::Scheme scheme;                  // the values of:
+  std::vector<std::string> parameters;  // which of them were given, as the configuration names them
+  double balance = 1.25;                // of `bounded`
+  bool json = false;
+  std::string svg;  // file to draw into
+};
+int simulate(const SimulateOptions& options);
 
 int demo(bool once);
 

@@ -70,6 +70,7 @@ class CommandLine {
     add_init();
     add_lookup();
     add_plan();
+    add_simulate();
     add_reload();
     add_demo();
   }
@@ -171,6 +172,66 @@ class CommandLine {
         ->check(CLI::Validator(check_ratio, "SHARE"));
   }
 
+  void add_simulate() {
+    CLI::App* sub = add("simulate", "Place keys on servers, change the list, count", [this] {
+      if (simulate_.add.empty() && simulate_.remove.empty()) simulate_.add = "1";
+      return simulate(simulate_);
+    });
+    auto* preset =
+        sub->add_option("--preset", simulate_.preset, "A published run; list: name them");
+    sub->add_flag("--json", simulate_.json, "One JSON document");
+    sub->add_option("--svg", simulate_.svg, "Draw the result into this file");
+    CLI::Option_group* free = sub->add_option_group("Experiment", "Instead of a preset");
+    free->excludes(preset);
+    add_experiment(*free);
+    add_parameters(*free);
+  }
+
+  void add_experiment(CLI::App& group) {
+    SimulateOptions& to = simulate_;
+    group.add_option("--scheme", to.schemes, "Schemes to compare")
+        ->delimiter(',')
+        ->capture_default_str();
+    group.add_option("--keys", to.keys, "How many keys")->capture_default_str();
+    group.add_option("--key-format", to.key_format, "Text of a key; {}: its number")
+        ->capture_default_str();
+    group.add_option("--nodes", to.nodes, "Servers before: a number, or A,B=2,C with weights")
+        ->capture_default_str();
+    group.add_option("--add", to.add, "Servers that come: a number or names; by default 1");
+    group.add_option("--remove", to.remove, "Servers that go: a number from the end, or names");
+    group.add_option("--points", to.points, "Points of each server, one after the other")
+        ->delimiter(',')
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->capture_default_str();
+    group.add_option("--balance", to.balance, "bounded: most load of a server over its fair one")
+        ->check(CLI::Range(1.0, 1000.0))
+        ->capture_default_str();
+  }
+
+  // The parameters of the schemes, as under `ring` in the configuration.
+  void add_parameters(CLI::App& group) {
+    ring::Scheme& to = simulate_.scheme;
+    const auto add = [&](const std::string& name, auto& value, const std::string& description) {
+      std::string flag = "--" + name;
+      std::ranges::replace(flag, '_', '-');
+      return group.add_option(flag, value, description)->each([this, name](const std::string&) {
+        simulate_.parameters.push_back(name);
+      });
+    };
+    add("hash", to.hash, "Hash function of the schemes that have a choice");
+    add("label", to.label, "custom: text of point {i} of server {name}");
+    add("bits", to.bits, "custom, modulo: bits of the hash")
+        ->check(CLI::IsMember({32U, 64U, 256U}));
+    add("table", to.table, "maglev: slots, a prime");
+    add("form", to.form, "spymemcached: form of the points")
+        ->check(CLI::IsMember({"java", "libmemcached"}));
+    add("distribution", to.distribution, "twemproxy: kind of ring")
+        ->check(CLI::IsMember({"ketama", "modula"}));
+    add("avalanche", to.avalanche, "haproxy: true or false");
+    add("min_size", to.min_size, "envoy: least points of the ring");
+    add("max_size", to.max_size, "envoy: most points of the ring");
+  }
+
   void add_reload() {
     CLI::App* sub =
         add("reload", "Ask the running proxy to reload", [this] { return reload(reload_); });
@@ -195,6 +256,7 @@ class CommandLine {
   ServeOptions serve_;
   LookupOptions lookup_;
   PlanOptions plan_;
+  SimulateOptions simulate_;
   ReloadOptions reload_;
   bool once_ = false;
 };
