@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/suggest.h"
 #include "config/node.h"
 #include "config/report.h"
-#include "config/suggest.h"
 #include "config/values.h"
 
 namespace clockwise::config {

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "config/suggest.h"
+#include "base/suggest.h"
 #include "config/values.h"
 
 namespace clockwise::config {

@@ -1,4 +1,4 @@
-#include "config/suggest.h"
+#include "base/suggest.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace clockwise::config {
+namespace clockwise {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;
@@ -56,4 +56,4 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return best.empty() ? std::string() : fmt::format(", did you mean \"{}\"?", best);
 }
 
-}  // namespace clockwise::config
+}  // namespace clockwise

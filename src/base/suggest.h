@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace clockwise::config {
+namespace clockwise {
 
 // Nothing (an empty view) when no word is close. Case does not count.
 [[nodiscard]] std::string_view closest(std::string_view word,
@@ -15,4 +15,4 @@ namespace clockwise::config {
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        std::span<const std::string_view> known);
 
-}  // namespace clockwise::config
+}  // namespace clockwise
