@@ -208,16 +208,22 @@ template <std::size_t N>
   return text;
 }
 
-// Calls `f` with each member of a comma-separated list, trimmed, empty ones too, until it says
-// false. True when it never did. For lists without quoted strings.
+// Calls `f` with each piece of `list` between separators, empty ones too, until it says false. True
+// when it never did.
+template <class F>
+constexpr bool each_piece(std::string_view list, char separator, F f) {
+  while (true) {
+    const std::size_t end = list.find(separator);
+    if (!f(list.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    list.remove_prefix(end + 1);
+  }
+}
+
+// The same for a comma-separated list, its members trimmed. For lists without quoted strings.
 template <class F>
 constexpr bool each_member(std::string_view list, F f) {
-  while (true) {
-    const std::size_t comma = list.find(',');
-    if (!f(trim(list.substr(0, comma)))) return false;
-    if (comma == std::string_view::npos) return true;
-    list.remove_prefix(comma + 1);
-  }
+  return each_piece(list, ',', [&f](std::string_view member) { return f(trim(member)); });
 }
 
 }  // namespace clockwise::http
