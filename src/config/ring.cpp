@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/key_template.h"
+#include "config/keys.h"
 
 namespace clockwise::config {
 namespace {
@@ -16,14 +16,6 @@ using Words = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 2> kForms{"java", "libmemcached"};
 constexpr std::array<std::string_view, 2> kDistributions{"ketama", "modula"};
 constexpr std::uint32_t kMaxSize = 8'388'608;  // of an envoy ring, as the peer limits it
-
-void read_key(const Field& field, std::string& key) {
-  if (field.node().kind == Kind::map) {
-    field.problem("is a map; write a template in quotes: \"{uri}\"");
-    return;
-  }
-  value(key, parse_key_template)(field);
-}
 
 void read_word(const Field& field, std::string& out, Words words) {
   const std::optional<Scalar> scalar = field.scalar();
@@ -159,7 +151,8 @@ class RingReader {
     check_together();
     fill_in();
     map_.read("key", [&](const Field& f) { read_key(f, out_.ring.key); });
-    map_.read("key_ignore", only_empty_list);
+    map_.read("key_ignore",
+              [&](const Field& f) { read_key_ignore(f, out_.ring.key, out_.ring.key_ignore); });
     map_.read("hash_tag", [&](const Field& f) { read_hash_tag(f, scheme_.hash_tag); });
     map_.read("replicas", only(std::uint64_t{1}));
     map_.read("bounded_load", only_off);

@@ -153,7 +153,7 @@ class KeyTemplate::Reader {
 
   static bool may_be_name(Kind kind, std::string_view name) {
     if (kind == Kind::query_parameter)
-      return !name.empty() && name.find_first_of("&=") == std::string_view::npos;
+      return !name.empty() && name.find_first_of("&={") == std::string_view::npos;
     return is_token(name);
   }
 

@@ -67,6 +67,7 @@ class Context {
   http::Gather gather;
   Pieces pieces;
   std::string text;
+  std::string key;
 
   // Exchanges are recycled with the memory they hold.
   [[nodiscard]] Exchange& take_exchange();

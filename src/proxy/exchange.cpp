@@ -90,11 +90,24 @@ void Exchange::start(Session& session) {
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;
   if (pool.ring->empty()) return give_up(Failure::no_server);
-  hash_ = pool.ring->hash(head.uri);
+  hash_ = pool.ring->hash(pool.key.is_uri() ? head.uri : key_of(pool.key));
   home_ = pool.ring->owner(hash_);
   if (pool.watch) count_remapped(hash_);
   target_index_ = home_;
   lease(false);
+}
+
+// What the request is hashed by, in the worker's scratch or in the head.
+std::string_view Exchange::key_of(const http::KeyTemplate& key) {
+  const http::RequestHead& head = context_.request;
+  return key.render({.uri = head.uri,
+                     .host = head.authority,
+                     .scheme = "http",
+                     .method = head.method,
+                     .client_ip = session_->client_ip(),
+                     .octets = session_->client().in().view(),
+                     .fields = head.fields},
+                    context_.key);
 }
 
 void Exchange::refuse(Session& session) {

@@ -50,6 +50,7 @@ class Exchange final : upstream::ServerConnection::User {
 
   // exchange.cpp: begin, route, fail, end
   void begin(Session& session);
+  [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
   void route();
   void lease(bool fresh);
   void fail(Failure failure);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "upstream/pool_key.h"
+
 namespace clockwise::runtime {
 namespace {
 
@@ -122,6 +124,7 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
 
   auto pool = std::make_shared<Pool>();
   pool->config = *change.config;
+  pool->key = upstream::key_template(change.config->ring);
   pool->ring = change.ring;
   pool->digest = change.digest;
   pool->servers = servers_of(*change.config, places, directory);

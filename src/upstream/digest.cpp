@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <stdexcept>
 
 #include "upstream/plan.h"
@@ -38,8 +39,10 @@ std::string canonical_text(const config::Pool& pool, bool in_order) {
   for (std::size_t i = 0; i < ids.size(); ++i)
     lines.push_back(server_line(pool.servers[i], ids[i]));
   if (!in_order) std::sort(lines.begin(), lines.end());
+  const std::vector<std::string>& ignore = pool.ring.key_ignore;
   std::string text = scheme_line(pool.ring.scheme) + "key " + field(pool.ring.key);
-  for (const std::string& name : pool.ring.key_ignore) text += field(name);
+  for (const std::string& name : std::set<std::string>(ignore.begin(), ignore.end()))
+    text += field(name);
   text += in_order ? "\nin order\n" : "\n";
   for (const std::string& line : lines) text += line;
   return text;

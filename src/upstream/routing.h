@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config/model.h"
+#include "http/key_template.h"
 #include "metrics/cells.h"
 #include "ring/ring.h"
 
@@ -65,6 +66,7 @@ struct RemapWatch {
 
 struct Pool {
   config::Pool config;
+  http::KeyTemplate key;                   // of config.ring
   std::shared_ptr<const ring::Ring> ring;  // ServerIndex = index in `servers`
   std::string digest;                      // 16 hex digits, see upstream/digest.h
   std::vector<Server> servers;             // in the order of the list

@@ -86,7 +86,7 @@ listeners:
     debug_headers: on
 pools:
   b:
-    ring: {points: 160}
+    ring: {points: 160, key: "{host}{uri:normalized}", key_ignore: ["utm_*", sid]}
     servers:
       - {name: x, address: h:1, weight: 2.5, zone: z, state: draining, label: old}
       - {name: y, address: h:2, state: down}
@@ -117,6 +117,8 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   const Pool& b = config.pools[1];
   Ring ring;
   ring.scheme.points = 160;
+  ring.key = "{host}{uri:normalized}";
+  ring.key_ignore = {"utm_*", "sid"};
   EXPECT_EQ(b.ring, ring);
   EXPECT_EQ(b.servers.at(0),
             (Server{"x", {"h:1", "h", 1, ""}, 2.5, "z", ServerState::draining, "old", 0}));

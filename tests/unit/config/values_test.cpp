@@ -7,8 +7,6 @@
 #include <limits>
 #include <optional>
 
-#include "config/key_template.h"
-
 namespace clockwise::config {
 namespace {
 
@@ -193,20 +191,6 @@ TEST(LooksLikeAddress, TellsNamesFromAddresses) {
     EXPECT_TRUE(looks_like_address(text)) << text;
   for (const char* text : {"cache-1", "10", "rack:a", "a:", "1.2.3"})
     EXPECT_FALSE(looks_like_address(text)) << text;
-}
-
-TEST(KeyTemplate, KnowsWhatIsSupportedWhatIsLaterAndWhatIsWrong) {
-  EXPECT_EQ(value_of(parse_key_template("{uri}")), "{uri}");
-  EXPECT_EQ(value_of(parse_key_template("")), "{uri}");
-  for (const char* text : {"{path}", "{host}{uri}", "x-{query:id}", "{header:X-A}", "{cookie:s}",
-                           "{uri:normalized}", "{path:decoded}", "{client_ip}", "literal"})
-    EXPECT_EQ(parse_key_template(text).error().message,
-              "is not supported yet; the only key is \"{uri}\"")
-        << text;
-  for (const char* text :
-       {"{", "}", "{uri", "uri}", "{}", "{url}", "{header:}", "{header}", "{{uri}}"})
-    EXPECT_EQ(parse_key_template(text).error().message.find("not supported yet"), std::string::npos)
-        << text;
 }
 
 }  // namespace

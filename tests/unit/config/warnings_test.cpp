@@ -55,6 +55,17 @@ TEST(Warnings, TellWhatIsHardlyMeant) {
               ElementsAre(HasSubstr("no server is active")));
 }
 
+TEST(Warnings, KeysThatDoNotWhatTheySeemToDo) {
+  const std::string server = "{name: a, address: 'h:1'}";
+  EXPECT_THAT(warnings_of(server, "key: fixed"),
+              ElementsAre("main.yaml:4:17: pools.p.ring.key: \"fixed\" is the same for every "
+                          "request: one server would get them all"));
+  EXPECT_THAT(warnings_of(server, "key: '{path}', key_ignore: [sid]"),
+              ElementsAre("main.yaml:4:39: pools.p.ring.key_ignore: has no effect: the key "
+                          "\"{path}\" has no {uri:normalized}"));
+  EXPECT_THAT(warnings_of(server, "key_ignore: [sid], key: 'x{uri:normalized}'"), IsEmpty());
+}
+
 TEST(Warnings, AreNotLookedForInABadConfiguration) {
   const std::string good = config_of("{name: '10.0.0.1:80', address: 'h:1'}", "");
   EXPECT_EQ(test::loaded(good).warnings.size(), 1U);

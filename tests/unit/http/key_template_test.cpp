@@ -177,6 +177,7 @@ TEST(KeyTemplate, SaysWhatIsWrongWithAText) {
       {"{header:a b}", "has an unknown placeholder {header:a b}"},
       {"{cookie:a=b}", "has an unknown placeholder {cookie:a=b}"},
       {"{query:a&b}", "has an unknown placeholder {query:a&b}"},
+      {"{query:{uri}}", "has an unknown placeholder {query:{uri}"},
       {"{path:normalized}", "has an unknown placeholder {path:normalized}"},
   };
   for (const Row& row : rows)

@@ -274,7 +274,8 @@ TEST(Plan, AMoveOfEverythingIsWithinALimitOfEverything) {
 }
 
 TEST(Digest, CoversWhatDecidesAnOwnerAndNothingElse) {
-  const config::Pool base = test::pool({server("a"), server("b", 2)});
+  config::Pool base = test::pool({server("a"), server("b", 2)});
+  base.ring.key_ignore = {"utm_*", "sid"};
   const std::string digest = ring_digest(base);
   EXPECT_EQ(digest.size(), 16u);
   EXPECT_EQ(digest.find_first_not_of("0123456789abcdef"), std::string::npos);
@@ -285,6 +286,8 @@ TEST(Digest, CoversWhatDecidesAnOwnerAndNothingElse) {
       {"address", [](config::Pool& p) { p.servers[0].address.text = "10.9.9.9:1"; }},
       {"zone", [](config::Pool& p) { p.servers[0].zone = "z"; }},
       {"name of the pool", [](config::Pool& p) { p.name = "other"; }},
+      {"order of what the key ignores",
+       [](config::Pool& p) { p.ring.key_ignore = {"sid", "utm_*", "sid"}; }},
       {"guards", [](config::Pool& p) { p.max_remap = 0.1; }},
       {"the name as its own label", [](config::Pool& p) { p.servers[0].label = "a"; }},
   };
@@ -300,6 +303,7 @@ TEST(Digest, CoversWhatDecidesAnOwnerAndNothingElse) {
       {"state", [](config::Pool& p) { p.servers[0].state = ServerState::down; }},
       {"points", [](config::Pool& p) { p.ring.scheme.points = 1023; }},
       {"key", [](config::Pool& p) { p.ring.key = "{path}"; }},
+      {"what the key ignores", [](config::Pool& p) { p.ring.key_ignore.pop_back(); }},
       {"one less", [](config::Pool& p) { p.servers.pop_back(); }},
   };
   for (const auto& [name, change] : different) {

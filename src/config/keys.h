@@ -1,0 +1,18 @@
+// The key of a request as the configuration writes it (see http/key_template.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/field.h"
+
+namespace clockwise::config {
+
+// A template; empty text means "{uri}".
+void read_key(const Field& field, std::string& key);
+
+// The query parameters that `key` leaves out where it says {uri:normalized}. REQUIRES: `key` was
+// read.
+void read_key_ignore(const Field& field, const std::string& key, std::vector<std::string>& ignore);
+
+}  // namespace clockwise::config
