@@ -60,9 +60,9 @@ bool counts_are_exact(const Scheme& scheme, Members members,
 // One server of a Maglev table and its order of preference among the slots.
 class Chooser {
  public:
-  Chooser(ServerIndex server, std::string_view label, double weight, std::uint64_t slots)
-      : server(server),
-        weight(weight),
+  Chooser(ServerIndex index, std::string_view label, double share, std::uint64_t slots)
+      : server(index),
+        weight(share),
         slots_(slots),
         next_(xxh64(label) % slots),
         skip_(xxh64(label, 1) % (slots - 1) + 1) {}

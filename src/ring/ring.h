@@ -84,7 +84,7 @@ class Ring {
   // `ring` is the ring whose hash it is.
   using KeyHash = Position (*)(const Ring& ring, std::string_view key) noexcept;
 
-  Ring(KeyHash hash, std::string hash_tag) : hash_(hash), hash_tag_(std::move(hash_tag)) {}
+  Ring(KeyHash of_key, std::string hash_tag) : hash_(of_key), hash_tag_(std::move(hash_tag)) {}
 
   std::vector<Point> points_;
   std::vector<double> shares_;
