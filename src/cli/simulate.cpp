@@ -7,11 +7,11 @@
 #include <boost/json.hpp>
 #include <fstream>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/configuration.h"
 #include "cli/progress.h"
 #include "cli/streams.h"
-#include "config/suggest.h"
 #include "simulate/experiment.h"
 #include "simulate/picture.h"
 #include "simulate/preset.h"
@@ -35,7 +35,7 @@ struct Outcome {
 Result<Contestant> find_contestant(const std::string& name) {
   if (const auto found = simulate::contestant(name)) return *found;
   const std::vector<std::string_view> known = simulate::names();
-  const std::string suggestion = config::did_you_mean(name, known);
+  const std::string suggestion = did_you_mean(name, known);
   return fail(fmt::format(
       "there is no scheme \"{}\"{}", name,
       suggestion.empty() ? fmt::format("; there is: {}", fmt::join(known, ", ")) : suggestion));
@@ -136,7 +136,7 @@ Result<Outcome> run_preset(const std::string& name) {
     return Outcome{*std::move(rows), std::move(text)};
   }
   return fail(fmt::format("there is no preset \"{}\"{}; there is: {}", name,
-                          config::did_you_mean(name, names), fmt::join(names, ", ")));
+                          did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 boost::json::value to_json(const Row& row) {
