@@ -149,8 +149,8 @@ INSTANTIATE_TEST_SUITE_P(Peers, PlacementVectors,
                                          "nginx-consistent", "nginx-hash", "proposed-xxh64",
                                          "seed-id-sha1", "seed-ja-sha256", "seed-th-siphash13",
                                          "spymemcached-ketama", "twemproxy", "varnish-shard"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& peer) {
+                           std::string name = peer.param;
                            for (char& c : name)
                              if (c == '-') c = '_';
                            return name;
