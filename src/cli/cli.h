@@ -75,6 +75,13 @@ struct SimulateOptions {
 };
 int simulate(const SimulateOptions& options);
 
+struct ImportOptions {
+  std::string file;
+  std::string from;         // a name of importer::format_names(); empty: guessed
+  std::uint64_t prove = 0;  // keys to compare; 0: none
+};
+int import_pools(const ImportOptions& options);
+
 int demo(bool once);
 
 }  // namespace clockwise::cli

@@ -72,6 +72,7 @@ class CommandLine {
     add_plan();
     add_simulate();
     add_reload();
+    add_import();
     add_demo();
   }
 
@@ -241,6 +242,17 @@ class CommandLine {
     sub->add_flag("--json", reload_.json, "One JSON document");
   }
 
+  void add_import() {
+    CLI::App* sub = add("import", "Take over the pools of another program, keys where they are",
+                        [this] { return import_pools(import_); });
+    sub->add_option("FILE", import_.file, "nginx.conf, nutcracker.yml, haproxy.cfg, …")->required();
+    sub->add_option("--from", import_.from,
+                    "nginx, nutcracker, haproxy, mcrouter or envoy; guessed without it")
+        ->check(CLI::IsMember({"nginx", "nutcracker", "haproxy", "mcrouter", "envoy"}));
+    sub->add_option("--prove", import_.prove, "Compare that many keys with a model of the source")
+        ->check(CLI::Range(1U, 100'000'000U));
+  }
+
   void add_demo() {
     CLI::App* sub = add("demo", "Four embedded servers, the proxy and a live view",
                         [this] { return demo(once_); });
@@ -258,6 +270,7 @@ class CommandLine {
   PlanOptions plan_;
   SimulateOptions simulate_;
   ReloadOptions reload_;
+  ImportOptions import_;
   bool once_ = false;
 };
 

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 namespace clockwise::config {
-namespace {
 
-// Single quotes keep every character but themselves; `$${` keeps a variable from being taken.
-std::string yaml_text(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string out = "'";
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '\'') out += '\'';
@@ -15,8 +13,6 @@ std::string yaml_text(std::string_view text) {
   }
   return out + "'";
 }
-
-}  // namespace
 
 std::string quick_config(std::string_view listen, const std::vector<std::string>& to) {
   std::string out = fmt::format(
@@ -28,9 +24,9 @@ std::string quick_config(std::string_view listen, const std::vector<std::string>
       "pools:\n"
       "  pages:\n"
       "    servers:\n",
-      yaml_text(listen));
+      yaml_quoted(listen));
   for (std::size_t i = 0; i < to.size(); ++i)
-    out += fmt::format("      - {{name: server-{}, address: {}}}\n", i + 1, yaml_text(to[i]));
+    out += fmt::format("      - {{name: server-{}, address: {}}}\n", i + 1, yaml_quoted(to[i]));
   return out;
 }
 

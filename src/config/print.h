@@ -1,4 +1,5 @@
-// The configuration that `serve --listen ADDR --to ADDR[,ADDR…]` stands for.
+// Configurations that commands write: their scalars, and the one that
+// `serve --listen ADDR --to ADDR[,ADDR…]` stands for.
 #pragma once
 
 #include <string>
@@ -6,6 +7,10 @@
 #include <vector>
 
 namespace clockwise::config {
+
+// `text` in single quotes, which keep every character but themselves; `$${` keeps a variable from
+// being taken. REQUIRES: one line of printable text.
+[[nodiscard]] std::string yaml_quoted(std::string_view text);
 
 // YAML for load(): one listener named `web`, one pool named `pages` with the servers `server-1`,
 // `server-2`, … The addresses are quoted as they are, so load() reports a bad one with its place.

@@ -1,0 +1,178 @@
+// `upstream NAME { … }` of nginx.conf.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/field.h"
+#include "config/values.h"
+#include "import/model.h"
+#include "import/nginx_parts.h"
+#include "import/spans.h"
+
+namespace clockwise::importer {
+namespace {
+
+using namespace std::chrono_literals;
+using config::quoted;
+
+constexpr std::uint64_t kMaxWeight = 10'000;
+
+bool all_digits(std::string_view text) noexcept {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// nginx asks port 80 where none is written; the ring goes on hashing the text as it stands.
+std::string address_of(std::string_view text) {
+  if (text.starts_with("unix:")) return std::string(text);
+  const std::size_t colon = text.rfind(':');
+  const bool has_port =
+      colon != std::string_view::npos && all_digits(text.substr(colon + 1)) && !text.ends_with(']');
+  return has_port ? std::string(text) : fmt::format("{}:80", text);
+}
+
+class Upstream {
+ public:
+  Upstream(const Reading& reading, const Directive& upstream, const Variables& variables)
+      : reading_(reading), upstream_(upstream), variables_(variables) {}
+
+  Pool read(Names& names) {
+    pool_.source_name = fmt::format("upstream {}", upstream_.parameter(1));
+    pool_.name = names.take(name_from(upstream_.parameter(1), "pool"));
+    for (const Directive& directive : upstream_.children) take(directive);
+    if (pool_.servers.empty()) problem(upstream_, 0, "has no server");
+    choose_scheme();
+    return std::move(pool_);
+  }
+
+ private:
+  void problem(const Directive& at, std::size_t word, std::string_view message) const {
+    reading_.problems.push_back(at.source->problem(
+        at.words[word].place, fmt::format("{}: {}", pool_.source_name, message)));
+  }
+  void tell(const Directive& at, std::string_view message) const {
+    note(reading_, at, fmt::format("{}: {}", pool_.source_name, message));
+  }
+
+  void take(const Directive& directive) {
+    const std::string& name = directive.name();
+    if (name == "server")
+      add_server(directive);
+    else if (name == "hash")
+      hash_ = &directive;
+    else if (name == "ip_hash" || name == "least_conn" || name == "random" || name == "least_time")
+      method_ = &directive;
+    else if (name == "keepalive_timeout")
+      read_idle(directive);
+    else
+      note_advice(reading_, directive);
+  }
+
+  void read_idle(const Directive& directive) {
+    pool_.idle = parse_span(directive.parameter(1), 1s);
+    if (!pool_.idle || *pool_.idle == 0ms) {
+      pool_.idle.reset();
+      tell(directive, "keepalive_timeout is not carried over: timeouts.idle wants 1ms to a year");
+    }
+  }
+
+  void add_server(const Directive& directive) {
+    const std::string_view text = directive.parameter(1);
+    if (text.empty()) return problem(directive, 0, "server has no address");
+    Server server{.name = names_.take(name_from(text, "server")),
+                  .address = address_of(text),
+                  .label = std::string(text),
+                  .zone = {}};
+    bool keep = true;
+    for (std::size_t i = 2; i < directive.words.size(); ++i)
+      keep = parameter(directive, i, server) && keep;
+    if (keep) pool_.servers.push_back(std::move(server));
+  }
+
+  // False for a server that is left out.
+  bool parameter(const Directive& directive, std::size_t index, Server& server) {
+    const std::string_view word = directive.words[index].text;
+    const std::string_view text = directive.parameter(1);
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name == "weight") {
+      read_weight(directive, index, server);
+    } else if (word == "down") {
+      server.down = true;
+    } else if (word == "backup") {
+      tell(directive, fmt::format("the backup server {} is left out: put it into a pool of its own "
+                                  "and name that as fallback",
+                                  quoted(text)));
+      return false;
+    } else if (name == "max_fails" || name == "fail_timeout") {
+      tell(directive, fmt::format("{} is outlier here: consecutive_failures and eject", name));
+    } else if (name == "max_conns") {
+      tell(directive, "max_conns is connections.max here, one number for all servers of a pool");
+    } else if (word == "resolve" || name == "service") {
+      tell(directive,
+           fmt::format("{} is not carried over: names are resolved at start and reload", name));
+    } else if (name == "slow_start") {
+      tell(directive, "slow_start is handoff here: a server takes over its keys by and by");
+    } else {
+      tell(directive, fmt::format("{} is not carried over", quoted(word)));
+    }
+    return true;
+  }
+
+  void read_weight(const Directive& directive, std::size_t index, Server& server) {
+    const std::string_view text = std::string_view(directive.words[index].text).substr(7);
+    const auto weight = config::parse_integer(text, 1, 1'000'000'000);
+    if (!weight)
+      return problem(
+          directive, index,
+          fmt::format("the weight {} is not a whole number of at least 1", quoted(text)));
+    server.weight = static_cast<double>(std::min(*weight, kMaxWeight));
+    if (*weight <= kMaxWeight) return;
+    pool_.moves = fmt::format("the weight {} is above 10000", *weight);
+    tell(directive, "keys will move: " + pool_.moves);
+  }
+
+  void choose_scheme() {
+    if (hash_ == nullptr || hash_->words.size() < 2) return without_hash();
+    const bool consistent = hash_->parameter(2) == "consistent";
+    pool_.scheme.placement = consistent ? ring::Placement::nginx : ring::Placement::nginx_hash;
+    pool_.model = [servers = pool_.servers, consistent] {
+      return consistent ? nginx_model(servers) : nginx_hash_model(servers);
+    };
+    const auto key = nginx_key(hash_->parameter(1), variables_);
+    if (key) {
+      pool_.key = *key;
+      return;
+    }
+    pool_.moves = fmt::format("its key {} cannot be written here, since {}",
+                              quoted(hash_->parameter(1)), key.error().message);
+    tell(*hash_, fmt::format("keys will move: {}; ring.key is \"{{uri}}\" now, choose it anew",
+                             pool_.moves));
+  }
+
+  void without_hash() {
+    const std::string method = method_ != nullptr ? method_->name() : "round robin";
+    pool_.placed = false;
+    tell(method_ != nullptr ? *method_ : upstream_,
+         fmt::format("{} looks at no key, so there is no placement to keep: the pool gets the "
+                     "scheme clockwise and the key {{uri}}",
+                     method));
+    for (Server& server : pool_.servers) server.label.clear();
+  }
+
+  const Reading& reading_;
+  const Directive& upstream_;
+  const Variables& variables_;
+  Pool pool_;
+  Names names_;
+  const Directive* hash_ = nullptr;
+  const Directive* method_ = nullptr;
+};
+
+}  // namespace
+
+void read_upstream(const Reading& reading, const Directive& upstream, const Variables& variables,
+                   Names& names) {
+  reading.out.pools.push_back(Upstream(reading, upstream, variables).read(names));
+}
+
+}  // namespace clockwise::importer
