@@ -81,7 +81,7 @@ constexpr NamedHash kModulo = named_hash<crc32_high>("", "crc32_high", 15);
 class DrawAgainRing final : public TableRing {
  public:
   DrawAgainRing(Members members, const Scheme& scheme, std::vector<ServerIndex> slots)
-      : TableRing(hashing(members, scheme, slots.size()), std::move(slots), members.size(), true) {
+      : TableRing(hashing(members, scheme), std::move(slots), members.size(), true) {
     std::uint64_t live = 0;
     for (const Member& member : members) {
       const auto weight = static_cast<std::uint64_t>(member.weight);
@@ -102,12 +102,15 @@ class DrawAgainRing final : public TableRing {
   };
   static constexpr unsigned kTries = 20;
 
-  static Hashing hashing(Members members, const Scheme& scheme, std::size_t live_slots) {
+  static Hashing hashing(Members members, const Scheme& scheme) {
     std::string name = "nginx draws";
-    for (const Member& member : members)
-      if (member.weight > 0)
-        name +=
-            (member.live ? " +" : " -") + std::to_string(static_cast<std::uint64_t>(member.weight));
+    std::uint64_t live_slots = 0;
+    for (const Member& member : members) {
+      const auto weight = static_cast<std::uint64_t>(member.weight);
+      if (weight == 0) continue;
+      name += (member.live ? " +" : " -") + std::to_string(weight);
+      if (member.live) live_slots += weight;
+    }
     return {hash_key, std::move(name), static_cast<Arc>(live_slots), scheme.hash_tag};
   }
 
