@@ -46,9 +46,11 @@ struct PlanOptions {
   std::string before, after;
   std::string config;  // -c FILE: where bare upstream files take their ring from
   std::string pool;
-  std::string keys;  // file of keys or access log
+  std::string keys;  // file of keys or access log; "-": standard input
   bool json = false;
   std::optional<double> max_remap;  // 0 to 1
+  std::optional<double> hit_ratio;  // 0 to 1, of the caches behind the pool
+  std::optional<double> rate;       // requests per second
 };
 int plan(const PlanOptions& options);
 

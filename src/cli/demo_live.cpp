@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/demo_stage.h"
+#include "cli/figures.h"
 
 namespace clockwise::cli {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/demo_stage.h"
+#include "cli/figures.h"
 #include "config/load.h"
 #include "upstream/plan.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/figures.h"
 #include "upstream/plan.h"
 
 namespace clockwise::cli {
@@ -140,12 +141,6 @@ DemoServer server_of(const json::object& from) {
 
 std::string remap_in_words(const json::object& remap) {
   return upstream::summary(report_of(remap));
-}
-
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
 }
 
 }  // namespace clockwise::cli

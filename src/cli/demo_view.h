@@ -32,7 +32,4 @@ struct DemoServer {
 // "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers".
 [[nodiscard]] std::string remap_in_words(const boost::json::object& remap);
 
-// "1,234,567"
-[[nodiscard]] std::string grouped(std::uint64_t number);
-
 }  // namespace clockwise::cli

@@ -1,22 +1,39 @@
 #include "cli/key_log.h"
 
-#include <boost/json.hpp>
-#include <charconv>
+#include <algorithm>
+#include <span>
+
+#include "cli/json_line.h"
 
 namespace clockwise::cli {
 namespace {
 
-namespace json = boost::json;
+using http::KeyParts;
 
-// "GET /x HTTP/1.1" -> /x; also without the version, as HTTP/0.9 had it.
-std::optional<std::string_view> target_of(std::string_view request) {
-  const std::size_t method_end = request.find(' ');
-  if (method_end == std::string_view::npos || method_end == 0) return std::nullopt;
-  std::string_view target = request.substr(method_end + 1);
+// "http://host/x" -> "/x", its host and scheme told where the log tells no other.
+void set_target(std::string_view target, KeyParts& parts) {
+  parts.uri = target;
+  const std::size_t colon = target.find("://");
+  if (target.starts_with('/') || colon == std::string_view::npos) return;
+  const std::string_view scheme = target.substr(0, colon);
+  const std::string_view rest = target.substr(colon + 3);
+  const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+  if (parts.scheme.empty()) parts.scheme = scheme;
+  if (parts.host.empty()) parts.host = rest.substr(0, end);
+  parts.uri = end == rest.size() ? "/" : rest.substr(end);
+}
+
+// "GET /x HTTP/1.1"; also without the version, as HTTP/0.9 had it.
+bool set_request_line(std::string_view line, KeyParts& parts) {
+  const std::size_t method_end = line.find(' ');
+  if (method_end == std::string_view::npos || method_end == 0) return false;
+  std::string_view target = line.substr(method_end + 1);
   if (const std::size_t version = target.rfind(" HTTP/"); version != std::string_view::npos)
     target = target.substr(0, version);
-  if (target.empty()) return std::nullopt;
-  return target;
+  if (target.empty()) return false;
+  if (parts.method.empty()) parts.method = line.substr(0, method_end);
+  set_target(target, parts);
+  return true;
 }
 
 // The text between the quotes that follow the time: … [date] "GET /x HTTP/1.1" 200 …
@@ -24,76 +41,127 @@ std::optional<std::string_view> quoted_request(std::string_view line) {
   const std::size_t before = line.find("] \"");
   if (before == std::string_view::npos) return std::nullopt;
   const std::string_view rest = line.substr(before + 3);
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (rest[i] == '"') return rest.substr(0, i);
-    if (rest[i] == '\\') ++i;
+  for (std::size_t at = 0; at < rest.size(); ++at) {
+    if (rest[at] == '"') return rest.substr(0, at);
+    if (rest[at] == '\\') ++at;
   }
   return std::nullopt;
 }
 
-// Logs write \xHH, \" and \\ for what would end the field.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    ++i;
-    unsigned octet = 0;
-    const char* const digits = text.data() + i + 1;
-    if (text[i] == 'x' && i + 2 < text.size() &&
-        std::from_chars(digits, digits + 2, octet, 16).ptr == digits + 2) {
-      out += static_cast<char>(octet);
-      i += 2;
-    } else {
-      out += text[i];
+// What a field of a log means, in the order of preference.
+struct FieldName {
+  std::string_view name;
+  enum class Part { target, request_line, path, query, host, scheme, method, client } part;
+};
+
+using Part = FieldName::Part;
+
+constexpr FieldName kFields[] = {
+    {"request_uri", Part::target},
+    {"target", Part::target},
+    {"request", Part::request_line},
+    {"uri", Part::path},
+    {"url", Part::path},
+    {"path", Part::path},
+    {"RequestPath", Part::path},
+    {"args", Part::query},
+    {"query", Part::query},
+    {"query_string", Part::query},
+    {"host", Part::host},
+    {"http_host", Part::host},
+    {"authority", Part::host},
+    {"RequestHost", Part::host},
+    {"server_name", Part::host},
+    {"scheme", Part::scheme},
+    {"RequestScheme", Part::scheme},
+    {"method", Part::method},
+    {"request_method", Part::method},
+    {"RequestMethod", Part::method},
+    {"client", Part::client},
+    {"remote_addr", Part::client},
+    {"client_ip", Part::client},
+    {"remote_ip", Part::client},
+    {"ClientHost", Part::client},
+};
+
+constexpr std::size_t kParts = 8;
+
+// The best field that was found for each part, as it is written.
+struct Found {
+  std::array<std::string_view, kParts> text;
+  std::array<std::size_t, kParts> rank;
+
+  Found() { rank.fill(std::size(kFields)); }
+
+  void take(const JsonLine::Member& member) {
+    for (std::size_t i = 0; i < std::size(kFields); ++i) {
+      if (kFields[i].name != member.name) continue;
+      const auto part = static_cast<std::size_t>(kFields[i].part);
+      if (i < rank[part] && !member.value.empty()) {
+        rank[part] = i;
+        text[part] = member.value;
+      }
+      return;
     }
   }
-  return out;
-}
+  std::string_view of(Part part) const { return text[static_cast<std::size_t>(part)]; }
+};
 
-std::optional<std::string> key_of_combined(std::string_view line) {
-  const auto request = quoted_request(line);
-  const auto target = request ? target_of(*request) : std::nullopt;
-  if (!target) return std::nullopt;
-  return unescaped(*target);
-}
-
-std::optional<std::string> key_of_json(std::string_view line) {
-  boost::system::error_code error;
-  const json::value value = json::parse(line, error);
-  if (error || !value.is_object()) return std::nullopt;
-  for (const char* name : {"target", "request_uri", "request", "uri", "url", "path"}) {
-    const json::value* field = value.get_object().if_contains(name);
-    if (field == nullptr || !field->is_string()) continue;
-    const std::string_view text(field->get_string());
-    const auto key = std::string_view(name) == "request" ? target_of(text) : std::optional(text);
-    if (key && !key->empty()) return std::string(*key);
+bool scan(std::string_view text, Found& found) {
+  JsonLine line(text);
+  while (const auto member = line.next()) {
+    if (member->kind == JsonLine::Member::Kind::string) found.take(*member);
+    if (member->kind == JsonLine::Member::Kind::object && member->name == "request")
+      if (!scan(member->value, found)) return false;
   }
-  return std::nullopt;
+  return line.complete();
 }
 
 }  // namespace
 
 KeyFormat detect_key_format(std::string_view line) {
-  if (line.starts_with('{') && key_of_json(line)) return KeyFormat::json;
+  Found found;
+  if (line.starts_with('{') && scan(line, found)) return KeyFormat::json;
   // A first request that could not be read ("-") is still a line of a log.
   return quoted_request(line) ? KeyFormat::combined : KeyFormat::plain;
 }
 
-std::optional<std::string> key_of_line(std::string_view line, KeyFormat format) {
-  if (line.empty()) return std::nullopt;
-  switch (format) {
-    case KeyFormat::combined:
-      return key_of_combined(line);
-    case KeyFormat::json:
-      return key_of_json(line);
-    case KeyFormat::plain:
-      break;
+std::optional<http::KeyParts> LogReader::request(std::string_view line) {
+  return format_ == KeyFormat::json ? json(line) : combined(line);
+}
+
+std::optional<http::KeyParts> LogReader::combined(std::string_view line) {
+  const auto request = quoted_request(line);
+  if (!request) return std::nullopt;
+  KeyParts parts{};
+  parts.client_ip = line.substr(0, line.find(' '));
+  if (!set_request_line(unescaped(*request, unescaped_[0]), parts)) return std::nullopt;
+  return parts;
+}
+
+std::optional<http::KeyParts> LogReader::json(std::string_view line) {
+  Found found;
+  if (!scan(line, found)) return std::nullopt;
+  KeyParts parts{};
+  parts.host = unescaped(found.of(Part::host), unescaped_[1]);
+  parts.method = found.of(Part::method);
+  parts.client_ip = found.of(Part::client);
+  parts.scheme = found.of(Part::scheme);
+  if (const std::string_view target = found.of(Part::target); !target.empty()) {
+    set_target(unescaped(target, unescaped_[0]), parts);
+    return parts;
   }
-  return std::string(line);
+  if (const std::string_view request = found.of(Part::request_line); !request.empty())
+    if (set_request_line(unescaped(request, unescaped_[0]), parts)) return parts;
+  const std::string_view path = unescaped(found.of(Part::path), unescaped_[2]);
+  if (path.empty()) return std::nullopt;
+  set_target(path, parts);
+  std::string_view query = unescaped(found.of(Part::query), unescaped_[3]);
+  if (query.starts_with('?')) query.remove_prefix(1);
+  if (query.empty() || query == "-" || parts.uri.find('?') != std::string_view::npos) return parts;
+  joined_.assign(parts.uri).append(1, '?').append(query);
+  parts.uri = joined_;
+  return parts;
 }
 
 }  // namespace clockwise::cli

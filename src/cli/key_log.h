@@ -1,25 +1,50 @@
-// Keys out of the user's own files: plain lists, and access logs, whose key is the request target.
+// Requests out of the user's own files: plain lists of keys, and access logs.
 //
-// Pure; the caller reads the lines.
+// Pure; the caller reads the lines. Millions pass through here, so nothing is copied but what a log
+// had to escape.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "http/key_template.h"
 
 namespace clockwise::cli {
 
 enum class KeyFormat {
   plain,     // one key a line
   combined,  // the access log of nginx and Apache (also "common"), and ours with format: combined
-  json,      // one object a line
+  json,      // one object a line: ours, nginx, Caddy, Envoy, Traefik
 };
 
 // By the first line of a file that is not empty.
 [[nodiscard]] KeyFormat detect_key_format(std::string_view line);
 
-// The key of a line, or nothing when it has none (a request that could not be read, an empty line).
-// JSON: the first of the fields target, request_uri, request ("GET /x HTTP/1.1"), uri, url, path.
-[[nodiscard]] std::optional<std::string> key_of_line(std::string_view line, KeyFormat format);
+// Reads the lines of one log. One thread.
+class LogReader {
+ public:
+  explicit LogReader(KeyFormat format) : format_(format) {}
+
+  // The request of a line as far as the log has it (no header fields), the target in origin-form;
+  // nothing when the line has none: it is cut off, or of a request that could not be read. The
+  // views hold until the next call. REQUIRES: a format that is not plain.
+  //
+  // JSON fields, the first one that is there: of the target request_uri, target, request
+  // ("GET /x HTTP/1.1"), uri, url, path, RequestPath (with args or query behind it where it has
+  // none); of the host host, http_host, authority, RequestHost, server_name; of the client client,
+  // remote_addr, client_ip, remote_ip, ClientHost; method, request_method, RequestMethod; scheme,
+  // RequestScheme. They may lie in an object "request".
+  [[nodiscard]] std::optional<http::KeyParts> request(std::string_view line);
+
+ private:
+  std::optional<http::KeyParts> combined(std::string_view line);
+  std::optional<http::KeyParts> json(std::string_view line);
+
+  KeyFormat format_;
+  std::array<std::string, 4> unescaped_;
+  std::string joined_;
+};
 
 }  // namespace clockwise::cli

@@ -161,16 +161,22 @@ class CommandLine {
   void add_plan() {
     CLI::App* sub = add("plan", "Say what a change of the server list would move", [this] {
       if (!max_remap_.empty()) plan_.max_remap = read_ratio(max_remap_);
+      if (!hit_ratio_.empty()) plan_.hit_ratio = read_ratio(hit_ratio_);
       return plan(plan_);
     });
     sub->add_option("OLD", plan_.before, "Configuration or upstream file before")->required();
     sub->add_option("NEW", plan_.after, "Configuration or upstream file after")->required();
     sub->add_option("-c,--config", plan_.config, "Where upstream files take their ring from");
     sub->add_option("--pool", plan_.pool, "Only this pool");
-    sub->add_option("--keys", plan_.keys, "Keys to count: one a line, or an access log");
+    sub->add_option("--keys", plan_.keys,
+                    "Keys to count: one a line, or an access log; -: from stdin");
     sub->add_flag("--json", plan_.json, "One JSON document");
     sub->add_option("--max-remap", max_remap_, "Exit 3 when more moves: 20% or 0.2")
         ->check(CLI::Validator(check_ratio, "SHARE"));
+    sub->add_option("--hit-ratio", hit_ratio_, "Of the caches behind: what the change costs, 90%")
+        ->check(CLI::Validator(check_ratio, "SHARE"));
+    sub->add_option("--rate", plan_.rate, "Requests per second, for the same")
+        ->check(CLI::NonNegativeNumber);
   }
 
   void add_simulate() {
@@ -264,7 +270,7 @@ class CommandLine {
       "moves as few keys as possible."};
   std::function<int()> command_;
   bool test_only_ = false;
-  std::string config_, check_, init_ = "clockwise.yaml", max_remap_;
+  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_;
   ServeOptions serve_;
   LookupOptions lookup_;
   PlanOptions plan_;

@@ -1,26 +1,20 @@
 // `clockwise plan`: what a change of the server list would move, before it is applied.
 #include "upstream/plan.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/json.hpp>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <future>
 #include <set>
 
 #include "cli/cli.h"
 #include "cli/configuration.h"
-#include "cli/key_log.h"
+#include "cli/key_file.h"
 #include "cli/plan_input.h"
 #include "cli/plan_text.h"
-#include "cli/progress.h"
 #include "cli/streams.h"
-#include "upstream/json.h"
-#include "upstream/key_count.h"
+#include "upstream/report_text.h"
 
 namespace clockwise::cli {
 namespace {
@@ -77,76 +71,50 @@ class Planner {
     Comparison pool;
     pool.before = find(input_.before, name);
     pool.after = find(input_.after, name);
-    for (auto [side, ring] :
-         {std::pair(pool.before, &pool.ring_before), std::pair(pool.after, &pool.ring_after)}) {
-      if (side == nullptr) continue;
-      auto built = upstream::build_ring(*side);
-      if (!built) return built.error();
-      *ring = *std::move(built);
-    }
+    // Both rings at once: building them is most of the work.
+    auto after = std::async(std::launch::async, [&] { return build(pool.after); });
+    auto ring_before = build(pool.before), ring_after = after.get();
+    for (const auto* ring : {&ring_before, &ring_after})
+      if (!*ring) return ring->error();
+    pool.ring_before = *std::move(ring_before);
+    pool.ring_after = *std::move(ring_after);
     pool.report = upstream::plan(pool.before_side(), pool.after_side());
+    if (options_.hit_ratio || options_.rate)
+      pool.report.cost = upstream::cost_of(pool.report, options_.hit_ratio, options_.rate);
     pools_.push_back(std::move(pool));
     return {};
   }
 
+  // No ring for a pool that this side lacks.
+  static Result<std::shared_ptr<const ring::Ring>> build(const config::Pool* pool) {
+    if (pool == nullptr) return std::shared_ptr<const ring::Ring>();
+    return upstream::build_ring(*pool);
+  }
+
   Result<void> count_keys() {
-    const int file = ::open(options_.keys.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return fail(std::strerror(errno));
-    const Result<void> done = count_keys_of(file);
-    ::close(file);
-    return done;
-  }
-
-  Result<void> count_keys_of(int file) {
-    struct stat status{};
-    const bool sized = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    Progress progress("counting keys", sized ? static_cast<std::uint64_t>(status.st_size) : 0);
-    std::vector<upstream::KeyCounter> counters;
+    std::vector<CountedChange> changes;
     for (const Comparison& pool : pools_)
-      counters.emplace_back(pool.before_side(), pool.after_side());
-    std::optional<KeyFormat> format;
-    std::uint64_t without_key = 0;
-    const auto line = [&](std::string_view text) -> Result<void> {
-      if (text.empty()) return {};
-      if (!format) format = detect_key_format(text);
-      const std::optional<std::string> key = key_of_line(text, *format);
-      if (!key) ++without_key;
-      if (key)
-        for (upstream::KeyCounter& counter : counters) counter.add(*key);
-      return {};
-    };
-    const auto done = read_lines(file, line, [&](std::uint64_t bytes) -> Result<void> {
-      progress.update(bytes);
-      return {};
-    });
-    if (!done) return done;
-    if (without_key > 0)
-      fmt::print(stderr, "{}: {} lines without a request target left out\n", options_.keys,
-                 without_key);
-    for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].report.keys = counters[i].result();
-    warn_of_other_keys(format.value_or(KeyFormat::plain));
+      changes.push_back({pool.before_side(), pool.after_side()});
+    if (const Result<void> done = cli::count_keys(options_.keys, changes); !done) return done;
+    for (std::size_t i = 0; i < pools_.size(); ++i)
+      pools_[i].report.keys = std::move(changes[i].keys);
     return {};
-  }
-
-  // A log has no more of a request than its target; a pool may hash something else.
-  void warn_of_other_keys(KeyFormat format) const {
-    if (format == KeyFormat::plain) return;
-    for (const Comparison& pool : pools_) {
-      const std::string& key = (pool.after ? pool.after : pool.before)->ring.key;
-      if (key != "{uri}")
-        fmt::print(stderr, "note: pool {} hashes {}, but the keys of a log are request targets\n",
-                   pool.report.pool, key);
-    }
   }
 
   Result<void> print() const {
     Output output;
     if (options_.json) {
-      boost::json::array reports;
-      for (const Comparison& pool : pools_) reports.push_back(upstream::to_json(pool.report));
-      output.append(upstream::to_text(boost::json::object{{"pools", std::move(reports)}}));
-      output.append("\n");
-      return output.flush();
+      Result<void> done;
+      output.append("{\"pools\": [");
+      for (const Comparison& pool : pools_) {
+        if (&pool != &pools_.front()) output.append(", ");
+        upstream::write_json(pool.report, [&](std::string_view text) {
+          output.append(text);
+          if (done) done = output.flush();
+        });
+      }
+      output.append("]}\n");
+      return done ? output.flush() : done;
     }
     const bool colour = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
     for (const Comparison& pool : pools_) {

@@ -70,7 +70,8 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
   {Id::remap_keyspace_moved_total, "clockwise_remap_keyspace_moved_total", counter, {"pool", "cause"}, "key spaces",
    "Sum of the exact moved shares of all changes: 1 is as much as one whole key space."},
   {Id::remap_last_moved_ratio, "clockwise_remap_last_moved_ratio", gauge, {"pool"}, "ratio",
-   "Exact share of the hash space whose owner the newest change of the ring changed."},
+   "Share of the hash space whose owner the newest change of the ring changed. Exact, unless the "
+   "change was to another key or hash."},
   {Id::remap_last_minimum_ratio, "clockwise_remap_last_minimum_ratio", gauge, {"pool"}, "ratio",
    "Smallest share that any placement would have had to move for the same change."},
   {Id::remap_last_lost_ratio, "clockwise_remap_last_lost_ratio", gauge, {"pool", "backend"}, "ratio",

@@ -54,7 +54,7 @@ class Row {
   }
 
   // Appends all that was added as moves of `from`, its own part left out, and begins anew.
-  void flush(ServerIndex from, Arc whole, std::vector<Move>& moves) {
+  void flush(ServerIndex from, Arc whole, Moves& moves) {
     if (takers_.size() * 8 < sums_.size())
       std::sort(takers_.begin(), takers_.end(),
                 [&](ServerIndex a, ServerIndex b) { return lists_.rank[a] < lists_.rank[b]; });
@@ -85,9 +85,9 @@ constexpr std::size_t kMatrixCells = std::size_t{1} << 22;
 
 // Many pieces: into a matrix. REQUIRES: no pair has all 2^64 positions.
 template <class Moved>
-void sum_in_matrix(const Lists& lists, Arc whole, std::vector<Move>& moves, Moved moved) {
+void sum_in_matrix(const Lists& lists, Arc whole, Moves& moves, Moved moved) {
   const std::size_t width = lists.takers.size();
-  std::vector<Position> sums(lists.givers.size() * width);
+  LargeVector<Position> sums(lists.givers.size() * width);
   moved([&](ServerIndex from, ServerIndex to, Position last) {
     sums[from * width + to] += last + 1;
   });
@@ -99,8 +99,7 @@ void sum_in_matrix(const Lists& lists, Arc whole, std::vector<Move>& moves, Move
 
 // Few pieces for so many servers: dealt out by giver, then one giver after the other.
 template <class Moved>
-void sum_by_giver(const Lists& lists, Arc whole, Tally& tally, std::vector<Move>& moves,
-                  Moved moved) {
+void sum_by_giver(const Lists& lists, Arc whole, Tally& tally, Moves& moves, Moved moved) {
   struct Piece {
     ServerIndex to;
     Position last;
@@ -122,7 +121,7 @@ void sum_by_giver(const Lists& lists, Arc whole, Tally& tally, std::vector<Move>
 // run of `last` + 1 positions. It is called twice, which costs less than to remember what it said.
 // REQUIRES: no pair has all 2^64 positions.
 template <class Visit>
-std::vector<Move> sum_pieces(const Lists& lists, Arc whole, Visit visit) {
+Moves sum_pieces(const Lists& lists, Arc whole, Visit visit) {
   const auto moved = [&](auto take) {
     visit([&](ServerIndex from, ServerIndex to, Position last) {
       if (lists.twin[from] != to) take(from, to, last);
@@ -136,7 +135,7 @@ std::vector<Move> sum_pieces(const Lists& lists, Arc whole, Visit visit) {
   }
   std::partial_sum(tally.ends.begin(), tally.ends.end(), tally.ends.begin());
 
-  std::vector<Move> moves;
+  Moves moves;
   moves.reserve(tally.most_pairs);
   const std::size_t cells = lists.givers.size() * lists.takers.size();
   if (cells <= kMatrixCells && tally.pieces >= cells / 4)
@@ -168,10 +167,10 @@ bool has_one_owner(std::span<const ServerIndex> owners) {
   return std::ranges::all_of(owners, [&](ServerIndex owner) { return owner == owners.front(); });
 }
 
-std::vector<Move> compare_circles(const Lists& lists, const Layout& before, const Layout& after) {
+Moves compare_circles(const Lists& lists, const Layout& before, const Layout& after) {
   if (has_one_owner(before.owners) && has_one_owner(after.owners)) {
     const ServerIndex from = before.owners.front(), to = after.owners.front();
-    return lists.twin[from] == to ? std::vector<Move>{} : std::vector<Move>{{from, to, 1}};
+    return lists.twin[from] == to ? Moves{} : Moves{{from, to, 1}};
   }
   return sum_pieces(lists, before.positions, [&](auto piece) { walk_arcs(before, after, piece); });
 }
@@ -190,11 +189,11 @@ std::vector<Indexes> slots_by_owner(const Layout& layout, std::size_t servers) {
   return slots;
 }
 
-std::vector<Move> compare_tables(const Lists& lists, const Layout& before, const Layout& after) {
+Moves compare_tables(const Lists& lists, const Layout& before, const Layout& after) {
   const Arc period = common_period(before, after);
   const Arc rounds = before.positions / period, rest = before.positions % period;
   const std::vector<Indexes> slots = slots_by_owner(before, lists.givers.size());
-  std::vector<Move> moves;
+  Moves moves;
   Row row(lists);
   for (const ServerIndex from : lists.givers) {
     for (const ServerIndex slot : slots[from])
@@ -229,8 +228,7 @@ Indexes owners_of_sample(const Ring& ring, std::uint64_t first) {
   return owners;
 }
 
-std::vector<Move> compare_samples(const Lists& lists, const Ring& before, const Ring& after,
-                                  Keys keys) {
+Moves compare_samples(const Lists& lists, const Ring& before, const Ring& after, Keys keys) {
   const Indexes from = owners_of_sample(before, 0);
   const Indexes to = owners_of_sample(after, keys == Keys::same ? 0 : kSampledKeys);
   return sum_pieces(lists, kSampledKeys, [&](auto piece) {

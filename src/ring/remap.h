@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "base/large_vector.h"
 #include "ring/ring.h"
 
 namespace clockwise::ring {
@@ -26,11 +26,13 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
+using Moves = LargeVector<Move>;  // there may be a million
+
 struct Account {
   bool exact = true;  // false: estimated from kSampledKeys keys
   // Everything that changes hands, sorted by the names of (from, to); no entry with equal names or
   // ratio 0.
-  std::vector<Move> moves;
+  Moves moves;
 };
 
 struct RingView {

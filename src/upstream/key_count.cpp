@@ -1,30 +1,53 @@
 #include "upstream/key_count.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace clockwise::upstream {
 namespace {
 
-// Empty: nobody owns it.
-std::string_view owner(const Side& side, std::string_view key) {
-  if (side.ring == nullptr || side.ring->empty()) return {};
-  return side.pool->servers[side.ring->owner(side.ring->hash(key))].name;
-}
+constexpr std::size_t kMatrixCells = std::size_t{1} << 22;  // 32 MiB
+
+bool owns_something(const Side& side) { return side.ring != nullptr && !side.ring->empty(); }
 
 }  // namespace
 
-void KeyCounter::add(std::string_view key) {
+KeyCounter::KeyCounter(const Side& before, const Side& after)
+    : before_(before),
+      after_(after),
+      owned_(owns_something(before) && owns_something(after)),
+      hashed_alike_(owned_ && before.ring->layout().keying == after.ring->layout().keying &&
+                    before.ring->layout().positions == after.ring->layout().positions),
+      width_(owned_ ? after.pool->servers.size() : 0) {
+  const std::size_t cells = owned_ ? before.pool->servers.size() * width_ : 0;
+  if (cells <= kMatrixCells) matrix_.resize(cells);
+}
+
+void KeyCounter::add(std::string_view key_before, std::string_view key_after) {
   ++total_;
-  const std::string_view from = owner(before_, key), to = owner(after_, key);
-  if (from != to && !from.empty() && !to.empty()) ++moves_[{from, to}];
+  if (!owned_) return;
+  const ring::Position position = before_.ring->hash(key_before);
+  const bool same = hashed_alike_ && key_before.data() == key_after.data();
+  const ring::ServerIndex from = before_.ring->owner(position);
+  const ring::ServerIndex to = after_.ring->owner(same ? position : after_.ring->hash(key_after));
+  count(from * width_ + to);
 }
 
 KeyCount KeyCounter::result() const {
-  KeyCount count;
-  count.total = total_;
-  for (const auto& [pair, moved] : moves_) {
-    count.moved += moved;
-    count.moves.push_back({std::string(pair.first), std::string(pair.second), moved});
-  }
-  return count;
+  KeyCount found;
+  found.total = total_;
+  const auto take = [&](std::size_t pair, std::uint64_t count) {
+    const std::string& from = before_.pool->servers[pair / width_].name;
+    const std::string& to = after_.pool->servers[pair % width_].name;
+    if (count == 0 || from == to) return;
+    found.moved += count;
+    found.moves.push_back({from, to, count});
+  };
+  for (std::size_t pair = 0; pair < matrix_.size(); ++pair) take(pair, matrix_[pair]);
+  for (const auto& [pair, count] : pairs_) take(pair, count);
+  std::ranges::sort(found.moves, {},
+                    [](const KeyMove& move) { return std::tie(move.from, move.to); });
+  return found;
 }
 
 }  // namespace clockwise::upstream

@@ -6,9 +6,9 @@
 //   report.keys = counter.result();
 #pragma once
 
-#include <map>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
+#include <vector>
 
 #include "upstream/plan.h"
 
@@ -17,17 +17,31 @@ namespace clockwise::upstream {
 // The pools and rings of both sides must outlive it. One thread.
 class KeyCounter {
  public:
-  KeyCounter(const Side& before, const Side& after) : before_(before), after_(after) {}
+  KeyCounter(const Side& before, const Side& after);
 
   // A key that occurs many times counts as often. Without an owner on one side it does not move.
-  void add(std::string_view key);
+  void add(std::string_view key) { add(key, key); }
+  // One request whose key is made in another way after the change.
+  void add(std::string_view key_before, std::string_view key_after);
 
   [[nodiscard]] KeyCount result() const;  // moves sorted by (from, to)
 
  private:
+  void count(std::size_t pair) {
+    if (matrix_.empty())
+      ++pairs_[pair];
+    else
+      ++matrix_[pair];
+  }
+
   Side before_, after_;
+  bool owned_;         // on both sides
+  bool hashed_alike_;  // a key has one position for both
+  std::size_t width_;  // servers after
   std::uint64_t total_ = 0;
-  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> moves_;
+  // Pairs of servers, before * width_ + after: a matrix of all, or those met where that is large.
+  std::vector<std::uint64_t> matrix_;
+  std::unordered_map<std::size_t, std::uint64_t> pairs_;
 };
 
 }  // namespace clockwise::upstream

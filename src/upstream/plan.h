@@ -75,7 +75,7 @@ struct Report {
   double minimum_ratio = 0;   // sum of max(0, expected after - expected before)
   double needless_ratio = 0;  // moved between servers whose name and weight both lists share
   // From and to are places in `servers`; sorted by them. A change of everything has a million.
-  std::vector<ring::Move> moves;
+  ring::Moves moves;
   std::vector<ServerReport> servers;  // union of both lists, sorted by name
   double max_remap = 0, max_shrink = 0, shrink_ratio = 0;
   Guard refused_by = Guard::none;  // what a guarded reload would say; max_shrink is looked at first
@@ -96,7 +96,8 @@ struct Report {
 [[nodiscard]] Cost cost_of(const Report& report, std::optional<double> hit_ratio,
                            std::optional<double> requests_per_second);
 
-// "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers"
+// "added cache-5: 19.6 % of the keys moved to it, minimum 20.0 %, 0 between other servers"; an
+// estimate says "about".
 [[nodiscard]] std::string summary(const Report& report);
 
 // "pool pages: 83.1 % of the keys would move, max_remap is 60.0 %". REQUIRES: refused_by is a

@@ -1,12 +1,19 @@
+#include <fmt/format.h>
+
 #include <boost/json.hpp>
 #include <cmath>
+#include <iterator>
 
+#include "upstream/json.h"
 #include "upstream/plan.h"
+#include "upstream/report_text.h"
 
 namespace clockwise::upstream {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::size_t kPiece = 64 * 1024;
 
 // Whole numbers print as 0 and 1, not as 0E0 and 1E0; all others with every digit they need.
 json::value number(double value) {
@@ -85,9 +92,7 @@ json::object to_json(const Cost& cost) {
           {"extra_fetches_per_second", number(cost.extra_fetches_per_second)}};
 }
 
-}  // namespace
-
-json::object to_json(const Report& report, bool with_guard_and_keys) {
+json::object without_moves(const Report& report, bool with_guard_and_keys) {
   json::array servers;
   servers.reserve(report.servers.size());
   for (const ServerReport& server : report.servers) servers.push_back(to_json(server));
@@ -99,7 +104,7 @@ json::object to_json(const Report& report, bool with_guard_and_keys) {
                       {"moved_ratio", number(report.moved_ratio)},
                       {"minimum_ratio", number(report.minimum_ratio)},
                       {"needless_ratio", number(report.needless_ratio)},
-                      {"moves", moves_json(report)},
+                      {"moves", json::array()},
                       {"servers", std::move(servers)}};
   if (!with_guard_and_keys) return object;
   object["guard"] = guard_json(report);
@@ -107,6 +112,47 @@ json::object to_json(const Report& report, bool with_guard_and_keys) {
   if (report.seen_keys) object["seen_keys"] = to_json(*report.seen_keys);
   if (report.cost) object["cost"] = to_json(*report.cost);
   return object;
+}
+
+void write_moves(const Report& report, const std::function<void(std::string_view)>& sink) {
+  std::vector<std::string> names;
+  names.reserve(report.servers.size());
+  for (const ServerReport& server : report.servers) names.push_back(to_text(json::string(server.name)));
+  std::string text;
+  for (const ring::Move& move : report.moves) {
+    if (text.size() >= kPiece) {
+      sink(text);
+      text.clear();
+    }
+    fmt::format_to(std::back_inserter(text), "{}{{\"from\": {}, \"to\": {}, \"ratio\": {}}}",
+                   &move == &report.moves.front() ? "" : ", ", names[move.from], names[move.to],
+                   move.ratio);
+  }
+  sink(text);
+}
+
+}  // namespace
+
+json::object to_json(const Report& report, bool with_guard_and_keys) {
+  json::object object = without_moves(report, with_guard_and_keys);
+  object["moves"] = moves_json(report);
+  return object;
+}
+
+void write_json(const Report& report, const std::function<void(std::string_view)>& sink) {
+  std::string text = "{";
+  for (const auto& member : without_moves(report, true)) {
+    if (text.size() > 1) text += ", ";
+    text += to_text(json::string(member.key())) + ": ";
+    if (member.key() != "moves") {
+      text += to_text(member.value());
+      continue;
+    }
+    sink(text + "[");
+    write_moves(report, sink);
+    text = "]";
+  }
+  sink(text + "}");
 }
 
 }  // namespace clockwise::upstream

@@ -79,8 +79,9 @@ std::string direction(const Report& report) {
 std::string summary(const Report& report) {
   const std::string what = what_changed(report);
   if (!report.ring_changed()) return report.changed() ? what + ": no key moved" : what;
-  return fmt::format("{}: {} of the keys moved{}, minimum {}, {} between other servers", what,
-                     percent(report.moved_ratio), direction(report), percent(report.minimum_ratio),
+  return fmt::format("{}: {}{} of the keys moved{}, minimum {}, {} between other servers", what,
+                     report.exact ? "" : "about ", percent(report.moved_ratio), direction(report),
+                     percent(report.minimum_ratio),
                      report.needless_ratio == 0 ? "0" : percent(report.needless_ratio));
 }
 

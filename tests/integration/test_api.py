@@ -10,6 +10,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
+from support.account import differences  # noqa: E402
 from support.clockwise import request, run  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.ring import CIRCLE, Ring, minimum, moves, xxh64  # noqa: E402
@@ -83,20 +84,9 @@ class Api(unittest.TestCase):
         self.assertEqual(misfits(document, shape), [])
         return document
 
-    def close(self, one, other, path="$"):
+    def close(self, one, other):
         """Equal but for the last digits of numbers."""
-        if isinstance(one, dict) and isinstance(other, dict):
-            self.assertEqual(one.keys(), other.keys(), path)
-            for key in one:
-                self.close(one[key], other[key], f"{path}.{key}")
-        elif isinstance(one, list) and isinstance(other, list):
-            self.assertEqual(len(one), len(other), path)
-            for n, (a, b) in enumerate(zip(one, other)):
-                self.close(a, b, f"{path}[{n}]")
-        elif isinstance(one, NUMBER) and isinstance(other, NUMBER) and not isinstance(one, bool):
-            self.assertLess(abs(one - other), 1e-9, path)
-        else:
-            self.assertEqual(one, other, path)
+        self.assertEqual(differences(one, other), [])
 
     # --- reading
 

@@ -6,6 +6,7 @@
 #include "cli/demo_files.h"
 #include "cli/demo_view.h"
 #include "cli/examples.h"
+#include "cli/figures.h"
 
 namespace clockwise::cli {
 namespace {

@@ -1,8 +1,11 @@
 // The plan as a person reads it.
 #include "cli/plan_text.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "support/pools.h"
 
@@ -62,6 +65,46 @@ TEST(PlanText, ListsTheLargestMovesWhereAMatrixWouldBeTooWide) {
   for (int i = 0; i < 30; ++i) other.servers.push_back(server("new-" + std::to_string(i)));
   EXPECT_THAT(plan_text(plan(BuiltPool{pool}, BuiltPool{other}), false),
               AllOf(HasSubstr("old -> new-"), HasSubstr("and 10 smaller moves")));
+}
+
+// A pool of many servers, one of them called "fresh" and new.
+Report one_more_of(std::size_t count) {
+  config::Pool pool = upstream::test::pool({});
+  for (std::size_t i = 0; i < count; ++i) pool.servers.push_back(server(fmt::format("s{:04}", i)));
+  pool.ring.scheme.points = 16;
+  const BuiltPool before{pool};
+  pool.servers.push_back(server("fresh"));
+  return plan(before, BuiltPool{pool});
+}
+
+TEST(PlanText, OfALargePoolShowsWhatMattersMost) {
+  const std::string text = plan_text(one_more_of(1000), false);
+  EXPECT_THAT(text, AllOf(HasSubstr("\n  fresh "), HasSubstr("and 981 more servers; --json has")));
+  EXPECT_LT(std::ranges::count(text, '\n'), 60);
+  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    EXPECT_LE(end - at, 110u) << text.substr(at, end - at);
+  }
+}
+
+TEST(PlanText, OfTheLargestPoolThatIsShownWholeHasEveryServer) {
+  EXPECT_THAT(plan_text(one_more_of(39), false),
+              AllOf(HasSubstr("s0038"), Not(HasSubstr("more servers"))));
+}
+
+TEST(PlanText, SaysWhatTheChangeCosts) {
+  Report report = three_to_four();
+  report.moved_ratio = 0.196;
+  report.cost = upstream::cost_of(report, 0.9, 2000);
+  EXPECT_THAT(plan_text(report, false),
+              HasSubstr("at a hit ratio of 90 % and 2,000 requests/s: 353 more fetches per second "
+                        "right after the change, 200 before\n"));
+  report.cost = upstream::cost_of(report, 0.9, {});
+  EXPECT_THAT(plan_text(report, false),
+              HasSubstr("at a hit ratio of 90 %: 27.64 % of the requests are fetches right after "
+                        "the change, 10.00 % before\n"));
+  report.cost = upstream::cost_of(report, {}, 2000);
+  EXPECT_THAT(plan_text(report, false), Not(HasSubstr("hit ratio")));
 }
 
 }  // namespace

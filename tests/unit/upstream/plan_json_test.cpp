@@ -8,6 +8,7 @@
 #include "support/pools.h"
 #include "upstream/json.h"
 #include "upstream/plan.h"
+#include "upstream/report_text.h"
 
 namespace clockwise::upstream {
 namespace {
@@ -102,6 +103,27 @@ TEST(ReportJson, WritesRatiosThatReadBackAsTheSameNumber) {
     report.moved_ratio = ratio;
     const std::string text = to_text(to_json(report).at("moved_ratio"));
     EXPECT_EQ(std::strtod(text.c_str(), nullptr), ratio) << text;
+  }
+}
+
+TEST(ReportJson, AsTextInPiecesIsTheTextOfTheDocument) {
+  config::Pool many = test::pool({}), others = test::pool({});
+  for (int i = 0; i < 60; ++i) {
+    many.servers.push_back(server("old-" + std::to_string(i)));
+    others.servers.push_back(server("new-" + std::to_string(i)));
+  }
+  Report large = plan(BuiltPool{many}, BuiltPool{others});
+  large.keys = KeyCount{3, 1, {{"a", "b", 1}}};
+  const BuiltPool one{server("a")}, other{server("b")};
+  for (const Report& report : {large, plan(one, other), plan(one, one), plan(kNoPool, one)}) {
+    std::string text;
+    std::size_t pieces = 0;
+    write_json(report, [&](std::string_view piece) {
+      text += piece;
+      ++pieces;
+    });
+    EXPECT_EQ(text, to_text(to_json(report)));
+    EXPECT_GE(pieces, report.moves.size() / 1000);
   }
 }
 

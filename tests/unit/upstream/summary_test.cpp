@@ -53,6 +53,14 @@ TEST(Summary, OfOtherRingSettings) {
               MatchesRegex("new ring settings: .* minimum 0 %, [0-9.]+ % between other servers"));
 }
 
+TEST(Summary, OfAnEstimateSaysAbout) {
+  config::Pool pool = test::pool({server("a"), server("b")});
+  const BuiltPool before{pool};
+  pool.ring.key = "{path}";
+  EXPECT_THAT(summary(plan(before, BuiltPool{pool})),
+              MatchesRegex("new ring settings: about [0-9.]+ % of the keys moved, .*"));
+}
+
 TEST(Summary, OfAVerySmallMoveDoesNotSayZero) {
   const BuiltPool before{server("a", 100), server("b", 100)};
   const BuiltPool after{server("a", 100), server("b", 100), server("c", 0.01)};

@@ -1,0 +1,195 @@
+"""The account of a change: the same from the command, the API and the reload, and right."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from support import account  # noqa: E402
+from support.clockwise import configuration, run, yaml  # noqa: E402
+from support.scenario import Site, servers_text  # noqa: E402
+
+# Placement of a scheme: how its points tell the owner of a position, and how many positions there are.
+SCHEMES = {
+    "clockwise": ("successor", 1 << 64),
+    "nginx": ("successor", 1 << 32),
+    "ketama": ("successor", 1 << 32),
+    "haproxy": ("nearest", 1 << 32),
+    "maglev": ("table", 1 << 64),
+    "nginx-hash": ("table", 1 << 15),
+}
+
+
+def server(name, **more):
+    return {"name": name, "address": "127.0.0.1:9", **more}
+
+
+# One list after the other, each a change of the one before.
+LISTS = [
+    ("at first", [server(n) for n in "abcd"]),
+    ("one added", [server(n) for n in "abcde"]),
+    ("one removed from the middle", [server(n) for n in "abde"]),
+    ("another weight", [server("a"), server("b", weight=3), server("d"), server("e")]),
+    ("one renamed", [server("a"), server("b", weight=3), server("x"), server("e")]),
+    ("off the ring", [server("a"), server("b", weight=3), server("x"), server("e", weight=0)]),
+]
+
+
+def weights(servers):
+    return {s["name"]: s.get("weight", 1) for s in servers}
+
+
+def on_ring(servers):
+    return {name: weight for name, weight in weights(servers).items() if weight > 0}
+
+
+class Plan(unittest.TestCase):
+    def placement(self, proxy, scheme):
+        points = proxy.admin("/api/v1/pools/pages/ring").json()["points"]
+        rule, positions = SCHEMES[scheme]
+        if rule == "table":
+            return [p["server"] for p in points]
+        return account.circle([(int(p["position"]), p["server"]) for p in points], positions, rule == "nearest")
+
+    def expected(self, scheme, before, after):
+        rule, positions = SCHEMES[scheme]
+        if rule == "table":
+            return account.moves_in_table(before, after, positions)
+        return account.moves_on_circle(before, after)
+
+    def by_command(self, proxy, before, after):
+        for name, servers in (("old.yaml", before), ("new.yaml", after)):
+            (proxy.folder / name).write_text(servers_text(servers))
+        done = run("plan", "--json", "-c", proxy.file, proxy.folder / "old.yaml", proxy.folder / "new.yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["pools"]
+
+    def by_api(self, proxy, after):
+        answer = proxy.admin("/api/v1/pools/pages/plan", method="POST", body=servers_text(after))
+        self.assertEqual(answer.status, 200, answer.text)
+        reports = answer.json()["pools"]
+        for report in reports:  # what only a running proxy can tell
+            report.pop("seen_keys", None)
+            report.pop("cost", None)
+        return reports
+
+    def check(self, report, expected, before, after):
+        self.assertIs(report["exact"], True)
+        self.assertEqual([(m["from"], m["to"]) for m in report["moves"]], sorted(expected))
+        for move in report["moves"]:
+            self.assertAlmostEqual(move["ratio"], expected[move["from"], move["to"]], delta=1e-12)
+        self.assertAlmostEqual(report["moved_ratio"], sum(expected.values()), delta=1e-9)
+        self.assertAlmostEqual(report["minimum_ratio"], account.minimum(on_ring(before), on_ring(after)), delta=1e-9)
+        self.assertAlmostEqual(report["needless_ratio"], account.needless(expected, weights(before), weights(after)),
+                               delta=1e-9)
+        for ratio, side in (("lost_ratio", 0), ("gained_ratio", 1)):
+            for entry in report["servers"]:
+                share = sum(v for pair, v in expected.items() if pair[side] == entry["name"])
+                self.assertAlmostEqual(entry[ratio], share, delta=1e-9)
+
+    def test_all_three_answers_agree_and_are_right_under_every_kind_of_scheme(self):
+        for scheme in SCHEMES:
+            with Site(LISTS[0][1], ring={"scheme": scheme}, pool={"max_remap": "100%", "max_shrink": "100%"}) as proxy:
+                before, was = LISTS[0][1], self.placement(proxy, scheme)
+                for name, after in LISTS[1:]:
+                    with self.subTest(scheme=scheme, change=name):
+                        by_command, by_api = self.by_command(proxy, before, after), self.by_api(proxy, after)
+                        by_reload = proxy.change(after)
+                        now = self.placement(proxy, scheme)
+                        self.assertEqual(account.differences(by_command, by_api), [])
+                        for part in by_reload.keys() & by_command[0].keys():
+                            self.assertEqual(account.differences(by_command[0][part], by_reload[part]), [], part)
+                        self.check(by_command[0], self.expected(scheme, was, now), before, after)
+                    before, was = after, now
+
+
+class PlanCommand(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else yaml(content))
+        return path
+
+    def lists(self, before="abcd", after="abcde"):
+        return (self.write("old.yaml", servers_text([server(n) for n in before])),
+                self.write("new.yaml", servers_text([server(n) for n in after])))
+
+    def report(self, *arguments, stdin=""):
+        done = run("plan", "--json", *arguments, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (report,) = json.loads(done.stdout)["pools"]
+        return report, done.stderr
+
+    def test_between_two_schemes_is_an_estimate_that_says_so(self):
+        files = [self.write(f"{scheme}.yaml", configuration([server(n) for n in "abcd"], ring={"scheme": scheme}))
+                 for scheme in ("ketama", "maglev")]
+        report, _ = self.report(*files)
+        self.assertEqual((report["scheme"], report["exact"]), ("maglev", False))
+        self.assertAlmostEqual(report["moved_ratio"], 0.75, delta=0.05)
+        self.assertEqual(report["needless_ratio"], report["moved_ratio"])
+        self.assertEqual(report["minimum_ratio"], 0)
+        text = run("plan", *files).stdout
+        self.assertIn("new ring settings: about ", text)
+
+    def test_what_a_change_costs(self):
+        files = self.lists()
+        report, _ = self.report("--hit-ratio", "90%", "--rate", "2000", *files)
+        cost = report["cost"]
+        self.assertEqual((cost["hit_ratio"], cost["requests_per_second"]), (0.9, 2000))
+        self.assertAlmostEqual(cost["extra_fetches_per_second"], report["moved_ratio"] * 1800, delta=1e-6)
+        self.assertNotIn("cost", self.report(*files)[0])
+        text = run("plan", "--hit-ratio", "0.9", "--rate", "2000", *files).stdout
+        self.assertRegex(text, r"at a hit ratio of 90 % and 2,000 requests/s: \d+ more fetches per second")
+
+    def test_keys_from_a_file_and_from_stdin_count_alike(self):
+        files = self.lists()
+        keys = "".join(f"/item/{n}\n" for n in range(5000))
+        by_file, _ = self.report("--keys", self.write("keys", keys), *files)
+        by_stdin, _ = self.report("--keys", "-", *files, stdin=keys)
+        self.assertEqual(by_file["keys"], by_stdin["keys"])
+        self.assertEqual(by_file["keys"]["total"], 5000)
+        self.assertAlmostEqual(by_file["keys"]["moved"] / 5000, by_file["moved_ratio"], delta=0.03)
+        self.assertIn(f"{by_file['keys']['moved']:,} of 5,000 of your keys move",
+                      run("plan", "--keys", "-", *files, stdin=keys).stdout)
+
+    def test_keys_of_every_log_format_count_alike(self):
+        files = self.lists()
+        uris = [f"/item/{n}?page={n % 7}" for n in range(300)]
+        combined = "".join(f'10.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET {u} HTTP/1.1" 200 7 "-" "curl"\n'
+                           for u in uris)
+        formats = {
+            "plain": "".join(u + "\n" for u in uris),
+            "combined": combined + '10.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "-" 400 0 "-" "-"\n',
+            "nginx": "".join(json.dumps({"time": "t", "request_uri": u, "status": 200}) + "\n" for u in uris),
+            "ours": "".join(json.dumps({"client": "10.0.0.1", "method": "GET", "target": u}) + "\n" for u in uris),
+        }
+        counted = {name: self.report("--keys", self.write(name, text), *files) for name, text in formats.items()}
+        for name, (report, said) in counted.items():
+            self.assertEqual(report["keys"], counted["plain"][0]["keys"], name)
+            self.assertEqual("1 of 301 lines have no request" in said, name == "combined", said)
+
+    def test_a_large_pool_fits_on_a_screen(self):
+        names = [f"cache-{n:04}.example" for n in range(1000)]
+        before = self.write("old.yaml", servers_text([server(n) for n in names]))
+        after = self.write("new.yaml", servers_text([server(n) for n in names] + [server("fresh")]))
+        done = run("plan", before, after)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertLess(len(lines), 60)
+        self.assertLessEqual(max(map(len, lines)), 120)
+        self.assertIn("and 981 more servers; --json has them all", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+
+    def test_a_file_of_keys_that_cannot_be_read(self):
+        done = run("plan", "--keys", self.folder / "absent", *self.lists())
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("absent: No such file or directory", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
