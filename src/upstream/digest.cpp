@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <boost/json/serialize.hpp>
 #include <stdexcept>
 
 #include "upstream/plan.h"
+#include "upstream/ring_settings.h"
 
 namespace clockwise::upstream {
 namespace {
@@ -20,16 +21,6 @@ std::string server_line(const config::Server& server, std::uint32_t id) {
                      server.weight, server.on_ring() ? "on" : "off");
 }
 
-std::string scheme_line(const ring::Scheme& scheme) {
-  const std::string avalanche =
-      scheme.avalanche ? fmt::format("{}", *scheme.avalanche) : std::string("auto");
-  return fmt::format("scheme {}{} {}{}{}{} {} {} {} {}{} {}\n",
-                     field(ring::to_string(scheme.placement)), scheme.points, field(scheme.hash),
-                     field(scheme.form), field(scheme.distribution), avalanche, scheme.min_size,
-                     scheme.max_size, scheme.table, field(scheme.label), scheme.bits,
-                     field(scheme.hash_tag));
-}
-
 std::string canonical_text(const config::Pool& pool, bool in_order) {
   std::vector<std::uint32_t> ids(pool.servers.size(), 0);
   if (ring::facts(pool.ring.scheme.placement).takes_id)
@@ -39,11 +30,8 @@ std::string canonical_text(const config::Pool& pool, bool in_order) {
   for (std::size_t i = 0; i < ids.size(); ++i)
     lines.push_back(server_line(pool.servers[i], ids[i]));
   if (!in_order) std::sort(lines.begin(), lines.end());
-  const std::vector<std::string>& ignore = pool.ring.key_ignore;
-  std::string text = scheme_line(pool.ring.scheme) + "key " + field(pool.ring.key);
-  for (const std::string& name : std::set<std::string>(ignore.begin(), ignore.end()))
-    text += field(name);
-  text += in_order ? "\nin order\n" : "\n";
+  std::string text = field(boost::json::serialize(ring_settings(pool.ring)));
+  text += in_order ? "in order\n" : "\n";
   for (const std::string& line : lines) text += line;
   return text;
 }

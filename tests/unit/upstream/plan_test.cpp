@@ -273,54 +273,6 @@ TEST(Plan, AMoveOfEverythingIsWithinALimitOfEverything) {
   EXPECT_EQ(report.refused_by, Guard::none);
 }
 
-TEST(Digest, CoversWhatDecidesAnOwnerAndNothingElse) {
-  config::Pool base = test::pool({server("a"), server("b", 2)});
-  base.ring.key_ignore = {"utm_*", "sid"};
-  const std::string digest = ring_digest(base);
-  EXPECT_EQ(digest.size(), 16u);
-  EXPECT_EQ(digest.find_first_not_of("0123456789abcdef"), std::string::npos);
-
-  using Change = void (*)(config::Pool&);
-  const std::pair<const char*, Change> same[] = {
-      {"order", [](config::Pool& p) { std::swap(p.servers[0], p.servers[1]); }},
-      {"address", [](config::Pool& p) { p.servers[0].address.text = "10.9.9.9:1"; }},
-      {"zone", [](config::Pool& p) { p.servers[0].zone = "z"; }},
-      {"name of the pool", [](config::Pool& p) { p.name = "other"; }},
-      {"order of what the key ignores",
-       [](config::Pool& p) { p.ring.key_ignore = {"sid", "utm_*", "sid"}; }},
-      {"guards", [](config::Pool& p) { p.max_remap = 0.1; }},
-      {"the name as its own label", [](config::Pool& p) { p.servers[0].label = "a"; }},
-  };
-  for (const auto& [name, change] : same) {
-    config::Pool pool = base;
-    change(pool);
-    EXPECT_EQ(ring_digest(pool), digest) << name;
-  }
-  const std::pair<const char*, Change> different[] = {
-      {"name", [](config::Pool& p) { p.servers[0].name = "c"; }},
-      {"label", [](config::Pool& p) { p.servers[0].label = "c"; }},
-      {"weight", [](config::Pool& p) { p.servers[0].weight = 1.0000001; }},
-      {"state", [](config::Pool& p) { p.servers[0].state = ServerState::down; }},
-      {"points", [](config::Pool& p) { p.ring.scheme.points = 1023; }},
-      {"key", [](config::Pool& p) { p.ring.key = "{path}"; }},
-      {"what the key ignores", [](config::Pool& p) { p.ring.key_ignore.pop_back(); }},
-      {"one less", [](config::Pool& p) { p.servers.pop_back(); }},
-  };
-  for (const auto& [name, change] : different) {
-    config::Pool pool = base;
-    change(pool);
-    EXPECT_NE(ring_digest(pool), digest) << name;
-  }
-}
-
-TEST(Digest, TextsThatRunIntoEachOtherDiffer) {
-  config::Pool one = test::pool({server("a")}), other = test::pool({server("a")});
-  one.servers[0].label = "b 1 on\nserver 1:c";
-  other.servers[0].label = "b";
-  other.servers.push_back(server("c"));
-  EXPECT_NE(ring_digest(one), ring_digest(other));
-}
-
 TEST(BuildRing, LeavesServersOffTheRingInTheListWithoutPoints) {
   const BuiltPool built{server("a"), server("b", 1, ServerState::down), server("c", 0)};
   EXPECT_EQ(built.ring->points().size(), 1024u);
