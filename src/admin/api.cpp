@@ -245,15 +245,17 @@ Response Api::ring(const Call& call) { return json_response(describe_ring(*call.
 Response Api::remaps(const Call& call) { return json_response(describe_remaps(call.view)); }
 
 Response Api::lookup(const Call& call) {
-  std::vector<Wanted> wanted;
+  std::vector<upstream::Question> wanted;
   for (const auto& [name, value] : call.target.query) {
-    if (name == "key") wanted.push_back({value, call.pool->ring->hash(value)});
+    if (name == "key") wanted.push_back({value, call.pool->ring->hash(value), true});
     if (name != "hash") continue;
+    const auto last = static_cast<ring::Position>(call.pool->ring->layout().positions - 1);
     const auto hash = whole_number<ring::Position>(value);
-    if (!hash)
-      return error_response(400, "bad_request",
-                            fmt::format("hash \"{}\" is not a position, 0 to 2^64 - 1", value));
-    wanted.push_back({value, *hash});
+    if (!hash || *hash > last)
+      return error_response(
+          400, "bad_request",
+          fmt::format("hash \"{}\" is not a position of this ring, 0 to {}", value, last));
+    wanted.push_back({value, *hash, false});
   }
   if (wanted.empty())
     return error_response(400, "bad_request", "which key? Ask with ?key=K or ?hash=POSITION");

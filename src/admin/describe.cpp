@@ -8,7 +8,9 @@
 
 #include "base/version.h"
 #include "metrics/catalogue.h"
-#include "upstream/lookup.h"
+#include "upstream/explain.h"
+#include "upstream/ring_settings.h"
+#include "upstream/server_state.h"
 
 namespace clockwise::admin {
 
@@ -19,18 +21,6 @@ using upstream::Guard;
 using upstream::ReloadOutcome;
 using upstream::ReloadResult;
 using upstream::View;
-
-constexpr std::string_view to_string(config::ServerState state) {
-  switch (state) {
-    case config::ServerState::active:
-      return "active";
-    case config::ServerState::draining:
-      return "draining";
-    case config::ServerState::down:
-      return "down";
-  }
-  return "";
-}
 
 std::string_view code_of(Guard guard) {
   return guard == Guard::max_shrink ? "max_shrink" : "max_remap";
@@ -115,6 +105,13 @@ std::vector<Place> places(const upstream::Pool& pool) {
   return result;
 }
 
+// Nothing else is known of health yet: a server is down while its name has no address.
+bool is_up(const upstream::Server& server) { return !server.endpoints.empty(); }
+
+std::uint64_t in_flight(const upstream::Backend& backend) {
+  return backend.cells.sum([](const auto& c) { return c.in_flight.get(); });
+}
+
 json::object describe_server(const upstream::Server& server, const Place& place) {
   const upstream::Backend& backend = *server.backend;
   const auto sum = [&](auto get) { return backend.cells.sum(get); };
@@ -122,18 +119,24 @@ json::object describe_server(const upstream::Server& server, const Place& place)
           {"address", server.config.address.text},
           {"zone", server.config.zone},
           {"weight", server.config.weight},
-          {"state", to_string(server.config.state)},
-          {"health", server.endpoints.empty() ? "down" : "up"},
+          {"state", upstream::to_string(server.config.state)},
+          {"health", is_up(server) ? "up" : "down"},
           {"points", place.points},
           {"expected_ratio", place.expected},
           {"share_ratio", place.share},
           {"requests_total", describe_requests(backend)},
-          {"requests_in_flight", sum([](const auto& c) { return c.in_flight.get(); })},
+          {"requests_in_flight", in_flight(backend)},
           {"connections",
            json::object{{"active", sum([](const auto& c) { return c.connections_active.get(); })},
                         {"idle", sum([](const auto& c) { return c.connections_idle.get(); })}}},
           {"latency_seconds", describe_latency(backend)},
           {"overridden", json::array{}}};
+}
+
+// By server, where the scheme goes by ids.
+std::vector<std::uint32_t> ids_of(const config::Pool& pool) {
+  if (!ring::facts(pool.ring.scheme.placement).takes_id) return {};
+  return ring::server_ids(config::members_of(pool.servers));
 }
 
 bool handoff_active(const View& view, const upstream::Pool& pool) {
@@ -208,13 +211,19 @@ json::object describe_status(const View& view, std::string_view admin_address,
 
 json::object describe_pool(const View& view, const upstream::Pool& pool) {
   const std::vector<Place> place = places(pool);
+  const std::vector<std::uint32_t> ids = ids_of(pool.config);
   json::array servers;
-  for (std::size_t i = 0; i < pool.servers.size(); ++i)
-    servers.push_back(describe_server(pool.servers[i], place[i]));
+  for (std::size_t i = 0; i < pool.servers.size(); ++i) {
+    json::object server = describe_server(pool.servers[i], place[i]);
+    if (const auto& label = pool.servers[i].config.label) server["label"] = *label;
+    if (!ids.empty()) server["id"] = ids[i];
+    servers.push_back(std::move(server));
+  }
   return {{"name", pool.config.name},
           {"protocol", "http"},
           {"scheme", ring::to_string(pool.config.ring.scheme.placement)},
           {"digest", pool.digest},
+          {"ring", upstream::ring_settings(pool.config.ring)},
           {"points_total", pool.ring ? pool.ring->points().size() : 0},
           {"handoff_active", handoff_active(view, pool)},
           {"last_remap", describe_last_remap(view, pool.config.name)},
@@ -250,10 +259,15 @@ json::object describe_remaps(const View& view) {
 }
 
 json::object describe_lookup(const View& view, const upstream::Pool& pool,
-                             const std::vector<Wanted>& wanted, std::uint32_t replicas) {
-  const auto describe_one = [&](const Wanted& one) {
-    const upstream::KeyPlace place = upstream::locate(*pool.ring, one.position, replicas);
-    return upstream::to_json(pool.config, one.key, place, previous_owner(view, pool, place));
+                             const std::vector<upstream::Question>& wanted,
+                             std::uint32_t replicas) {
+  std::vector<upstream::Live> live;
+  for (const upstream::Server& server : pool.servers)
+    live.push_back({is_up(server), in_flight(*server.backend)});
+  const auto describe_one = [&](const upstream::Question& one) {
+    const auto explanation = upstream::explain(pool.config, *pool.ring, one, replicas, live);
+    return upstream::to_json(pool.config, one, explanation, live,
+                             previous_owner(view, pool, explanation.place));
   };
   return {{"pool", pool.config.name}, {"keys", describe_all(wanted, describe_one)}};
 }

@@ -12,6 +12,7 @@
 
 #include "config/load.h"
 #include "upstream/directory.h"
+#include "upstream/explain.h"
 
 namespace clockwise::admin {
 
@@ -35,14 +36,10 @@ namespace clockwise::admin {
 [[nodiscard]] boost::json::object describe_ring(const upstream::Pool& pool);
 [[nodiscard]] boost::json::object describe_remaps(const upstream::View& view);
 
-// One key and where it is, as asked: a position that was given shows as its own key.
-struct Wanted {
-  std::string key;
-  ring::Position position = 0;
-};
+// Each key and where it is, with the health and the load of this moment.
 [[nodiscard]] boost::json::object describe_lookup(const upstream::View& view,
                                                   const upstream::Pool& pool,
-                                                  const std::vector<Wanted>& wanted,
+                                                  const std::vector<upstream::Question>& wanted,
                                                   std::uint32_t replicas);
 
 // The answer to a reload and its status: 200, or 409 with what is wrong or which guard refused.

@@ -6,13 +6,22 @@ namespace clockwise::upstream {
 
 namespace json = boost::json;
 
+std::vector<ring::Point> walk(const ring::Ring& ring, ring::Position position, std::size_t limit) {
+  std::vector<ring::Point> steps;
+  std::vector<ring::ServerIndex> met;
+  while (steps.size() < limit) {
+    const auto next = ring.successor(position, met);
+    if (!next) break;
+    steps.push_back(*next);
+    met.push_back(next->server);
+  }
+  return steps;
+}
+
 KeyPlace locate(const ring::Ring& ring, ring::Position position, std::uint32_t replicas) {
   KeyPlace place{position, {}};
-  while (place.owners.size() < replicas) {
-    const auto next = ring.successor(position, place.owners);
-    if (!next) break;
-    place.owners.push_back(next->server);
-  }
+  for (const ring::Point& step : walk(ring, position, replicas))
+    place.owners.push_back(step.server);
   return place;
 }
 

@@ -15,6 +15,11 @@
 
 namespace clockwise::upstream {
 
+// The first `limit` distinct servers on the walk from `position`, or as many as the ring has, each
+// with the point through which it is reached.
+[[nodiscard]] std::vector<ring::Point> walk(const ring::Ring& ring, ring::Position position,
+                                            std::size_t limit);
+
 struct KeyPlace {
   ring::Position hash = 0;
   std::vector<ring::ServerIndex> owners;  // distinct, the home first; empty: the ring is

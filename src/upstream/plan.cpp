@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "upstream/server_state.h"
+
 namespace clockwise::upstream {
 namespace {
 
@@ -52,18 +54,6 @@ std::vector<std::string> names_of(const config::Pool* pool) {
 
 bool has_owner(const Side& side) { return side.ring != nullptr && !side.ring->empty(); }
 
-std::string_view text(config::ServerState state) {
-  switch (state) {
-    case config::ServerState::draining:
-      return "draining";
-    case config::ServerState::down:
-      return "down";
-    case config::ServerState::active:
-      break;
-  }
-  return "active";
-}
-
 std::vector<std::string> changes(const Seat* before, const Seat* after) {
   if (before == nullptr) return {"added"};
   if (after == nullptr) return {"removed"};
@@ -80,14 +70,14 @@ ServerReport server_report(std::string_view name, const Seat* before, const Seat
   report.changes = changes(before, after);
   if (before != nullptr) {
     report.address_before = before->server->address.text;
-    report.state_before = text(before->server->state);
+    report.state_before = to_string(before->server->state);
     report.weight_before = before->server->weight;
     report.expected_before = before->expected;
     report.share_before = before->share;
   }
   if (after != nullptr) {
     report.address_after = after->server->address.text;
-    report.state_after = text(after->server->state);
+    report.state_after = to_string(after->server->state);
     report.weight_after = after->server->weight;
     report.expected_after = after->expected;
     report.share_after = after->share;

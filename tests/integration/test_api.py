@@ -34,8 +34,9 @@ KEYS = {"total": int, "moved": int, "moves": [{"from": str, "to": str, "count": 
 REMAP = {"id": int, "time": str, "cause": str, "trigger": str, "forced": bool, "remapped_requests": int, **HISTORY}
 POSITION = object()  # null, or file with line and column in whatever form
 ERROR = {"code": str, "message": str, "position": POSITION}
-POOL = {"name": str, "protocol": str, "scheme": str, "digest": str, "points_total": int, "handoff_active": bool,
-        "last_remap": object(), "servers": [{
+SETTINGS = {"scheme": str, "points": int, "hash_tag": str, "key": str, "key_ignore": [str]}
+POOL = {"name": str, "protocol": str, "scheme": str, "digest": str, "ring": SETTINGS, "points_total": int,
+        "handoff_active": bool, "last_remap": object(), "servers": [{
             "name": str, "address": str, "zone": OPTIONAL_TEXT, "weight": NUMBER, "state": str, "health": str,
             "points": int, "expected_ratio": NUMBER, "share_ratio": NUMBER,
             "requests_total": {"2xx": int, "3xx": int, "4xx": int, "5xx": int, "error": int},
@@ -44,8 +45,14 @@ POOL = {"name": str, "protocol": str, "scheme": str, "digest": str, "points_tota
             "overridden": [str]}]}
 LAST_REMAP = {"id": int, "time": str, "moved_ratio": NUMBER, "minimum_ratio": NUMBER}
 RING = {"pool": str, "scheme": str, "digest": str, "points_total": int, "points": [{"position": str, "server": str}]}
-LOOKUP = {"pool": str, "keys": [{"key": str, "hash": str, "server": OPTIONAL_TEXT, "address": OPTIONAL_TEXT,
-                                 "replicas": [str], "previous": OPTIONAL_TEXT}]}
+KEY = {"key": str, "hash": str, "server": OPTIONAL_TEXT, "address": OPTIONAL_TEXT, "replicas": [str],
+       "previous": OPTIONAL_TEXT}
+POINT = {"position": str, "server": str}
+WHY = {"canonical_key": OPTIONAL_TEXT, "slot": OPTIONAL_TEXT, "point_before": POINT, "points_after": [POINT],
+       "walk": [{"position": OPTIONAL_TEXT, "server": str, "address": str, "state": str, "health": str,
+                 "requests_in_flight": int}], "chosen": OPTIONAL_TEXT, "reason": OPTIONAL_TEXT}
+LOOKUP = {"pool": str, "keys": [KEY]}
+EXPLAINED = {"pool": str, "keys": [{**KEY, **WHY}]}
 APPLIED = {"result": str, "trigger": str, "forced": bool, "config_digest": str, "duration_seconds": NUMBER,
            "pools": [REPORT], "not_applied": [{"path": str, "reason": str}]}
 
@@ -151,7 +158,7 @@ class Api(unittest.TestCase):
         proxy = self.site(self.origins)
         ring = Ring(dict.fromkeys("abcde", 1))
         for key, sent in [("/", "/"), ("/a?b=c&d", "/a%3Fb%3Dc%26d"), ("/a%2Fb", "/a%252Fb"), ("/\u00e9", "/%C3%A9")]:
-            document = self.get(proxy, f"/api/v1/pools/pages/lookup?key={sent}", LOOKUP)
+            document = self.get(proxy, f"/api/v1/pools/pages/lookup?key={sent}", EXPLAINED)
             (entry,) = document["keys"]
             octets = key.encode("utf-8")
             self.assertEqual((entry["key"], entry["hash"]), (key, str(xxh64(octets))))
@@ -160,7 +167,16 @@ class Api(unittest.TestCase):
             self.assertIsNone(entry["previous"])
             done = run("lookup", "-c", proxy.file, "--json", key)
             self.assertEqual(misfits(json.loads(done.stdout), LOOKUP), [])
-            self.assertEqual(json.loads(done.stdout), document)
+            self.assertEqual(json.loads(done.stdout)["keys"], [{name: entry[name] for name in KEY}])
+
+    def test_lookup_of_a_position_beyond_the_ring_is_refused(self):
+        proxy = self.site(self.origins, ring={"scheme": "nginx"})
+        lookup = "/api/v1/pools/pages/lookup?hash="
+        self.assertEqual(proxy.admin(f"{lookup}{2 ** 32 - 1}").status, 200)
+        for position in (2 ** 32, 2 ** 64 - 1, 2 ** 64, -1):
+            answer = proxy.admin(f"{lookup}{position}")
+            self.assertEqual(answer.status, 400)
+            self.assertIn("0 to 4294967295", answer.json()["error"]["message"])
 
     # --- changes: three ways to the same account
 
