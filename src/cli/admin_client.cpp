@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -10,10 +11,13 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 #include <optional>
 #include <vector>
+
+#include "cli/json_at.h"
 
 namespace clockwise::cli {
 
@@ -32,7 +36,7 @@ struct Peer {
 
 Result<Peer> unix_peer(std::string_view path) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
-    return fail(fmt::format("--admin unix:{}: not the path of a socket", path));
+    return fail(fmt::format("unix:{} is not the path of a socket", path));
   return Peer{"localhost", {asio::local::stream_protocol::endpoint(std::string(path))}};
 }
 
@@ -43,7 +47,7 @@ Result<Peer> find_peer(asio::io_context& io, const std::string& url) {
   const std::string text = url.find("://") == std::string::npos ? "http://" + url : url;
   const auto parsed = boost::urls::parse_uri(text);
   if (!parsed || parsed->scheme() != "http" || parsed->host().empty())
-    return fail(fmt::format("--admin {}: wanted http://HOST:PORT or unix:/PATH", url));
+    return fail(fmt::format("\"{}\" is not an admin address: http://HOST:PORT or unix:/PATH", url));
 
   const std::string port = parsed->port().empty() ? "80" : std::string(parsed->port());
   error_code ec;
@@ -60,12 +64,14 @@ Result<Peer> find_peer(asio::io_context& io, const std::string& url) {
 // has ended, at the latest when its deadline passes.
 class Exchange {
  public:
-  Exchange(asio::io_context& io, const AdminCall& call) : io_(io), call_(call), stream_(io) {}
+  Exchange(asio::io_context& io, const AdminCall& call) : io_(io), call_(call), stream_(io) {
+    if (call.deadline) end_ = Clock::now() + *call.deadline;
+  }
 
   error_code connect(const std::vector<Endpoint>& endpoints) {
     error_code ec = asio::error::host_not_found;
     for (const Endpoint& endpoint : endpoints) {
-      stream_.expires_after(call_.connect_timeout);
+      expire_after(call_.connect_timeout);
       ec = finish([&](auto done) { stream_.async_connect(endpoint, done); });
       if (!ec) return ec;
       stream_.close();
@@ -80,7 +86,7 @@ class Exchange {
     request.set(http::field::connection, "close");
     if (!call_.token.empty()) request.set(http::field::authorization, "Bearer " + call_.token);
     request.prepare_payload();
-    stream_.expires_after(call_.answer_timeout);
+    expire_after(call_.answer_timeout);
     return finish([&](auto done) {
       http::async_write(stream_, request, [done](error_code ec, std::size_t) { done(ec); });
     });
@@ -101,6 +107,12 @@ class Exchange {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void expire_after(std::chrono::seconds step) {
+    stream_.expires_at(std::min<Clock::time_point>(Clock::now() + step, end_));
+  }
+
   template <class Start>
   error_code finish(Start start) {
     error_code result;
@@ -112,6 +124,7 @@ class Exchange {
 
   asio::io_context& io_;
   const AdminCall& call_;
+  Clock::time_point end_ = Clock::time_point::max();
   beast::basic_stream<asio::generic::stream_protocol> stream_;
 };
 
@@ -129,6 +142,24 @@ Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call) {
   if (!ec) ec = exchange.receive(answer);
   if (ec) return fail(fmt::format("no answer from the proxy at {}: {}", url, ec.message()));
   return answer;
+}
+
+Result<boost::json::object> object_of(const std::string& url, const AdminAnswer& answer) {
+  error_code malformed;
+  boost::json::value document = boost::json::parse(answer.body, malformed);
+  if (malformed || !document.is_object())
+    return fail(
+        fmt::format("{} is not the admin address of a proxy: status {}", url, answer.status));
+  return std::move(document.get_object());
+}
+
+Result<boost::json::object> ask_admin(const std::string& url, const AdminCall& call) {
+  const auto answer = call_admin(url, call);
+  if (!answer) return answer.error();
+  auto object = object_of(url, *answer);
+  if (!object || answer->status == 200) return object;
+  const std::string message = text_at(object_at(*object, "error"), "message");
+  return fail(fmt::format("{} answers {}: {}", url, answer->status, message));
 }
 
 }  // namespace clockwise::cli

@@ -2,7 +2,9 @@
 // deadlines.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,9 +15,10 @@ namespace clockwise::cli {
 struct AdminCall {
   std::string method = "GET";
   std::string target = "/";
-  std::string token;  // empty: none is sent
+  std::string token = {};  // empty: none is sent
   std::chrono::seconds connect_timeout{5};
   std::chrono::seconds answer_timeout{120};  // a reload builds rings and waits for writers
+  std::optional<std::chrono::milliseconds> deadline = {};  // for all steps together
 };
 
 struct AdminAnswer {
@@ -25,5 +28,12 @@ struct AdminAnswer {
 
 // `url`: "http://host:port", "host:port" or "unix:/path".
 [[nodiscard]] Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call);
+
+// The object that an answer consists of. Whatever answers something else is no proxy.
+[[nodiscard]] Result<boost::json::object> object_of(const std::string& url,
+                                                    const AdminAnswer& answer);
+
+// A call that is answered with 200 and an object; what the proxy says otherwise is the error.
+[[nodiscard]] Result<boost::json::object> ask_admin(const std::string& url, const AdminCall& call);
 
 }  // namespace clockwise::cli

@@ -1,6 +1,7 @@
 // The command line: one function per command, one file each (section 1 of docs/cli.md).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@ namespace clockwise::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kError = 1;
 inline constexpr int kUsage = 2;    // unknown flag or command
-inline constexpr int kRefused = 3;  // a limit or guard said no
+inline constexpr int kRefused = 3;  // a limit or guard said no; `fleet`: the rings differ
 
 // Parses the arguments, runs the command, returns the exit code.
 int run(int argc, char** argv);
@@ -41,6 +42,16 @@ struct LookupOptions {
   std::vector<std::string> keys;  // "-": from stdin, one a line
 };
 int lookup(const LookupOptions& options);
+
+struct ExplainOptions {
+  std::string config;
+  std::string admin;  // the proxy that answers instead of the configuration
+  std::string token;
+  std::string pool;
+  bool json = false;
+  std::vector<std::string> keys;  // "-": from stdin, one a line
+};
+int explain(const ExplainOptions& options);
 
 struct PlanOptions {
   std::string before, after;
@@ -83,6 +94,14 @@ struct ImportOptions {
   std::uint64_t prove = 0;  // keys to compare; 0: none
 };
 int import_pools(const ImportOptions& options);
+
+struct FleetOptions {
+  std::vector<std::string> urls;  // admin addresses
+  std::string token;
+  std::chrono::milliseconds timeout{5000};  // for each proxy
+  bool json = false;
+};
+int fleet(const FleetOptions& options);
 
 int demo(bool once);
 

@@ -13,6 +13,7 @@
 
 #include "base/version.h"
 #include "cli/cli.h"
+#include "config/values.h"
 
 namespace clockwise::cli {
 namespace {
@@ -34,6 +35,13 @@ std::string check_ratio(const std::string& text) {
   return fmt::format("\"{}\" is not a share such as 20% or 0.2", text);
 }
 
+constexpr config::milliseconds kShortest{1};
+
+std::string check_duration(const std::string& text) {
+  const auto duration = config::parse_duration(text, kShortest);
+  return duration ? std::string() : fmt::format("\"{}\" {}", text, duration.error().message);
+}
+
 // The library reads "[a,b]" as a list of two and "++" as the end of a command. A key may look like
 // that, so it passes the library behind a mark.
 constexpr char kMark = '\x01';
@@ -50,7 +58,8 @@ void unmark(std::string& text) {
 // The arguments as the library wants them: the last one first.
 std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> all(argv + 1, argv + argc);
-  if (!all.empty() && all[0] == "lookup") std::ranges::transform(all, all.begin(), marked);
+  if (!all.empty() && (all[0] == "lookup" || all[0] == "explain"))
+    std::ranges::transform(all, all.begin(), marked);
   std::ranges::reverse(all);
   return all;
 }
@@ -69,10 +78,12 @@ class CommandLine {
     add_check();
     add_init();
     add_lookup();
+    add_explain();
     add_plan();
     add_simulate();
     add_reload();
     add_import();
+    add_fleet();
     add_demo();
   }
 
@@ -155,6 +166,23 @@ class CommandLine {
     sub->add_option("--replicas", lookup_.replicas, "Distinct servers to name for each key")
         ->check(CLI::Range(1U, 1'000'000U));
     sub->add_option("KEY", lookup_.keys, "Keys byte for byte; -: from stdin, one a line")
+        ->required();
+  }
+
+  void add_explain() {
+    CLI::App* sub = add("explain", "Say why a key is where it is", [this] {
+      for (std::string* text : {&explain_.config, &explain_.admin, &explain_.token, &explain_.pool})
+        unmark(*text);
+      std::ranges::for_each(explain_.keys, unmark);
+      const bool nothing = explain_.config.empty() && explain_.admin.empty();
+      return nothing ? usage("explain needs -c FILE or --admin URL") : explain(explain_);
+    });
+    sub->add_option("-c,--config", explain_.config, "Configuration file");
+    sub->add_option("--admin", explain_.admin, "Ask this proxy, which knows health and load");
+    sub->add_option("--token", explain_.token, "Admin token")->envname("CLOCKWISE_ADMIN_TOKEN");
+    sub->add_option("--pool", explain_.pool, "Pool; needed when there are several");
+    sub->add_flag("--json", explain_.json, "One JSON document");
+    sub->add_option("KEY", explain_.keys, "Keys byte for byte; -: from stdin, one a line")
         ->required();
   }
 
@@ -259,6 +287,18 @@ class CommandLine {
         ->check(CLI::Range(1U, 100'000'000U));
   }
 
+  void add_fleet() {
+    CLI::App* sub = add("fleet", "Compare the rings of many proxies", [this] {
+      if (!timeout_.empty()) fleet_.timeout = *config::parse_duration(timeout_, kShortest);
+      return fleet(fleet_);
+    });
+    sub->add_option("URL", fleet_.urls, "Admin addresses of the proxies")->required();
+    sub->add_option("--token", fleet_.token, "Admin token")->envname("CLOCKWISE_ADMIN_TOKEN");
+    sub->add_option("--timeout", timeout_, "For each proxy, such as 500ms; 5s unless given")
+        ->check(CLI::Validator(check_duration, "DURATION"));
+    sub->add_flag("--json", fleet_.json, "One JSON document");
+  }
+
   void add_demo() {
     CLI::App* sub = add("demo", "Four embedded servers, the proxy and a live view",
                         [this] { return demo(once_); });
@@ -271,12 +311,15 @@ class CommandLine {
   std::function<int()> command_;
   bool test_only_ = false;
   std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_;
+  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, timeout_;
   ServeOptions serve_;
   LookupOptions lookup_;
+  ExplainOptions explain_;
   PlanOptions plan_;
   SimulateOptions simulate_;
   ReloadOptions reload_;
   ImportOptions import_;
+  FleetOptions fleet_;
   bool once_ = false;
 };
 

@@ -3,12 +3,12 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/admin_client.h"
 #include "cli/cli.h"
+#include "cli/json_at.h"
 
 namespace clockwise::cli {
 
@@ -16,28 +16,12 @@ namespace {
 
 namespace json = boost::json;
 
-std::string text_at(const json::object& object, std::string_view name) {
-  const json::value* found = object.if_contains(name);
-  return found && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
-double number_at(const json::object& object, std::string_view name) {
-  const json::value* found = object.if_contains(name);
-  boost::system::error_code no_number;
-  return found ? found->to_number<double>(no_number) : 0;
-}
-
-json::array array_at(const json::object& object, std::string_view name) {
-  const json::value* found = object.if_contains(name);
-  return found && found->is_array() ? found->get_array() : json::array();
-}
-
 double percent(double ratio) { return ratio * 100; }
 
 void print_servers(const json::object& report) {
   for (const json::value& item : array_at(report, "servers")) {
     const json::object& server = item.as_object();
-    const json::array changes = array_at(server, "changes");
+    const json::array& changes = array_at(server, "changes");
     std::string what;
     for (const json::value& change : changes)
       what += (what.empty() ? "" : ", ") + std::string(change.as_string());
@@ -83,7 +67,7 @@ void print_problem(const json::object& problem) {
 }
 
 void print_refusal(const json::object& answer) {
-  const json::array errors = array_at(answer, "errors");
+  const json::array& errors = array_at(answer, "errors");
   for (const json::value& problem : errors) print_problem(problem.as_object());
   if (const json::value* error = answer.if_contains("error"); errors.empty() && error)
     print_problem(error->as_object());
@@ -93,8 +77,7 @@ void print_refusal(const json::object& answer) {
 
 int exit_code(unsigned status, const json::object& answer) {
   if (status == 200) return kOk;
-  const json::value* error = answer.if_contains("error");
-  const std::string code = error && error->is_object() ? text_at(error->get_object(), "code") : "";
+  const std::string code = text_at(object_at(answer, "error"), "code");
   return code == "max_remap" || code == "max_shrink" ? kRefused : kError;
 }
 
@@ -117,14 +100,12 @@ int reload(const ReloadOptions& options) {
     return kError;
   }
 
-  boost::system::error_code malformed;
-  const json::value document = json::parse(answer->body, malformed);
-  if (malformed || !document.is_object()) {
-    fmt::print(stderr, "clockwise: {} is not the admin address of a proxy: status {}\n",
-               options.admin, answer->status);
+  const auto document = object_of(options.admin, *answer);
+  if (!document) {
+    fmt::print(stderr, "clockwise: {}\n", document.error().message);
     return kError;
   }
-  const json::object& body = document.get_object();
+  const json::object& body = *document;
   if (options.json)
     fmt::print("{}", answer->body);
   else if (answer->status == 200)
