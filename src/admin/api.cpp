@@ -14,6 +14,7 @@
 #include "config/load.h"
 #include "upstream/json.h"
 #include "upstream/plan.h"
+#include "upstream/traffic.h"
 
 namespace clockwise::admin {
 
@@ -281,9 +282,12 @@ Response Api::plan(const Call& call) {
   after.servers = std::get<std::vector<config::Server>>(std::move(servers));
   const auto ring = upstream::build_ring(after);
   if (!ring) return error_response(400, "invalid", ring.error().message);
-  const upstream::Report report =
-      upstream::plan({&before, call.pool->ring.get()}, {&after, ring->get()});
-  return json_response(json::object{{"pools", json::array{upstream::to_json(report)}}});
+  const upstream::Side old_side{&before, call.pool->ring.get()}, new_side{&after, ring->get()};
+  upstream::Report report = upstream::plan(old_side, new_side);
+  upstream::add_traffic(report, *call.pool->recent, old_side, new_side, upstream::steady_now());
+  json::object described = upstream::to_json(report);
+  described.emplace("seen_keys", nullptr);  // where it is not known
+  return json_response(json::object{{"pools", json::array{std::move(described)}}});
 }
 
 }  // namespace clockwise::admin

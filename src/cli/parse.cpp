@@ -310,8 +310,7 @@ class CommandLine {
       "moves as few keys as possible."};
   std::function<int()> command_;
   bool test_only_ = false;
-  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_;
-  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, timeout_;
+  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_, timeout_;
   ServeOptions serve_;
   LookupOptions lookup_;
   ExplainOptions explain_;

@@ -28,6 +28,7 @@ struct PoolView {
   std::shared_ptr<const upstream::Pool> pool;
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
   metrics::PoolCells* cells = nullptr;
+  upstream::RecentRequests* recent = nullptr;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
   std::uint32_t users = 0;  // exchanges that started here; a replaced view lives until they end
 };

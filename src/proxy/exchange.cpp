@@ -271,6 +271,7 @@ void Exchange::count_request(Code code) {
   if (view_ == nullptr) return;
   const bool home = tried_.empty() || target_index_ == home_;
   at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
+  if (target_ != nullptr) view_->recent->add({hash_, now(), from_cache_});
 }
 
 void Exchange::count_remapped(std::uint64_t hash) {
@@ -334,6 +335,7 @@ void Exchange::leave_session() {
   response_scanned_ = 0;
   attempts_ = interims_ = 0;
   status_ = 0;
+  from_cache_ = http::CacheAnswer::unknown;
   method_ = http::Method::get;
   minor_version_ = 1;
   keep_alive_ = replayable_ = true;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/cache_answer.h"
 #include "proxy/body.h"
 #include "proxy/context.h"
 #include "proxy/decide.h"
@@ -144,6 +145,7 @@ class Exchange final : upstream::ServerConnection::User {
   std::uint16_t status_ = 0;
   Phase phase_ = Phase::over;
   Side awaited_ = Side::server;
+  http::CacheAnswer from_cache_ = http::CacheAnswer::unknown;
   http::Method method_ = http::Method::get;
   std::uint8_t minor_version_ = 1;
   bool keep_alive_ = true;

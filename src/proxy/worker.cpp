@@ -101,6 +101,7 @@ class Worker::Impl {
     auto view = std::make_unique<PoolView>();
     view->pool = pool;
     view->cells = &pool->counters->cells.at(context_.worker);
+    view->recent = &pool->recent->by_worker.at(context_.worker);
     if (pool->watch) {
       const auto left = pool->watch->until - std::chrono::steady_clock::now();
       const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();

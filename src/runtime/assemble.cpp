@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "upstream/pool_key.h"
+#include "upstream/traffic.h"
 
 namespace clockwise::runtime {
 namespace {
@@ -31,6 +32,14 @@ bool same_order(const std::vector<config::Server>& a, const std::vector<config::
   return std::ranges::equal(a, b, {}, &config::Server::name, &config::Server::name);
 }
 
+// What the change costs at the traffic there is. The keys that tell belong to a plan, which is
+// asked for before the change.
+void add_cost(upstream::Report& report, const upstream::Recent& recent,
+              const upstream::Side& before, const upstream::Side& after) {
+  upstream::add_traffic(report, recent, before, after, upstream::steady_now());
+  report.seen_keys.reset();
+}
+
 Result<PoolChange> change_of(const config::Pool& config, const Routing* running) {
   PoolChange change;
   change.config = &config;
@@ -50,7 +59,10 @@ Result<PoolChange> change_of(const config::Pool& config, const Routing* running)
   change.digest = upstream::ring_digest(config, change.ring->order_matters());
   const upstream::Side old_side{before != nullptr ? &before->config : nullptr,
                                 before != nullptr ? before->ring.get() : nullptr};
-  change.report = upstream::plan(old_side, {&config, change.ring.get()});
+  const upstream::Side new_side{&config, change.ring.get()};
+  change.report = upstream::plan(old_side, new_side);
+  if (before != nullptr && change.report.changed())
+    add_cost(change.report, *before->recent, old_side, new_side);
   return change;
 }
 
@@ -112,6 +124,15 @@ bool same_places(const Pool& pool, const Places& places) {
   });
 }
 
+// What was asked for lately, unless its positions mean nothing to the new ring.
+std::shared_ptr<upstream::Recent> recent_of(const PoolChange& change, std::size_t workers) {
+  const Pool* before = change.running.get();
+  const bool stays =
+      before != nullptr && upstream::same_positions({&before->config, before->ring.get()},
+                                                    {change.config, change.ring.get()});
+  return stays ? before->recent : std::make_shared<upstream::Recent>(workers);
+}
+
 std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& places,
                                       upstream::Directory& directory,
                                       std::chrono::steady_clock::time_point now) {
@@ -129,6 +150,7 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
   pool->digest = change.digest;
   pool->servers = servers_of(*change.config, places, directory);
   pool->counters = directory.pool(change.config->name);
+  pool->recent = recent_of(change, directory.max_workers());
   pool->watch = watch_of(change, directory.max_workers(), now);
   return pool;
 }

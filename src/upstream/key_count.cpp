@@ -33,6 +33,11 @@ void KeyCounter::add(std::string_view key_before, std::string_view key_after) {
   count(from * width_ + to);
 }
 
+void KeyCounter::add_position(ring::Position position) {
+  ++total_;
+  if (owned_) count(before_.ring->owner(position) * width_ + after_.ring->owner(position));
+}
+
 KeyCount KeyCounter::result() const {
   KeyCount found;
   found.total = total_;

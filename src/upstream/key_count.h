@@ -23,6 +23,8 @@ class KeyCounter {
   void add(std::string_view key) { add(key, key); }
   // One request whose key is made in another way after the change.
   void add(std::string_view key_before, std::string_view key_after);
+  // One request by the position that both rings give its key. REQUIRES: they hash keys alike.
+  void add_position(ring::Position position);
 
   [[nodiscard]] KeyCount result() const;  // moves sorted by (from, to)
 

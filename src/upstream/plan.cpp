@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "upstream/pool_key.h"
 #include "upstream/server_state.h"
 
 namespace clockwise::upstream {
@@ -130,16 +131,9 @@ void add_up(Report& report, const std::vector<bool>& same_weight) {
   report.moved_ratio = std::min(report.moved_ratio, 1.0);
 }
 
-// Is a request's key the same text before and after? The ignored parameters count only where they
-// are taken out.
 ring::Keys keys_of(const Side& before, const Side& after) {
   if (before.pool == nullptr || after.pool == nullptr) return ring::Keys::same;
-  const config::Ring& was = before.pool->ring;
-  const config::Ring& is = after.pool->ring;
-  const bool ignores = is.key.find("{uri:normalized}") != std::string::npos;
-  const bool same = was.key == is.key && was.scheme.hash_tag == is.scheme.hash_tag &&
-                    (!ignores || was.key_ignore == is.key_ignore);
-  return same ? ring::Keys::same : ring::Keys::other;
+  return same_key(before.pool->ring, after.pool->ring) ? ring::Keys::same : ring::Keys::other;
 }
 
 void account(Report& report, const Side& before, const Side& after) {
@@ -178,6 +172,15 @@ Guard refusal(const Report& report) {
   return Guard::none;
 }
 
+// Of the requests. What was really asked for tells more than the ring, which knows of no hot keys,
+// but a few requests tell little.
+double moved_share(const Report& report) {
+  constexpr std::uint64_t kEnough = 1000;
+  const std::optional<KeyCount>& seen = report.seen_keys;
+  if (!seen || seen->total < kEnough) return report.moved_ratio;
+  return static_cast<double>(seen->moved) / static_cast<double>(seen->total);
+}
+
 }  // namespace
 
 bool Report::changed() const noexcept {
@@ -213,7 +216,7 @@ Cost cost_of(const Report& report, std::optional<double> hit_ratio,
              std::optional<double> requests_per_second) {
   Cost cost{requests_per_second, hit_ratio, {}};
   if (hit_ratio && requests_per_second)
-    cost.extra_fetches_per_second = report.moved_ratio * *hit_ratio * *requests_per_second;
+    cost.extra_fetches_per_second = moved_share(report) * *hit_ratio * *requests_per_second;
   return cost;
 }
 

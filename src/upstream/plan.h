@@ -92,7 +92,8 @@ struct Report {
 // another place.
 [[nodiscard]] Report plan(const Side& before, const Side& after);
 
-// Of a report, at what was measured or assumed of the pool's traffic.
+// Of a report, at what was measured or assumed of the pool's traffic. The share that moves is that
+// of seen_keys where they are 1000 or more, else that of the ring.
 [[nodiscard]] Cost cost_of(const Report& report, std::optional<double> hit_ratio,
                            std::optional<double> requests_per_second);
 

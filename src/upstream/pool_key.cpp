@@ -1,9 +1,31 @@
 #include "upstream/pool_key.h"
 
+#include <set>
+#include <string>
+
 namespace clockwise::upstream {
+namespace {
+
+std::set<std::string> ignored(const config::Ring& ring) {
+  if (ring.key.find("{uri:normalized}") == std::string::npos) return {};
+  return {ring.key_ignore.begin(), ring.key_ignore.end()};
+}
+
+}  // namespace
 
 http::KeyTemplate key_template(const config::Ring& ring) {
   return http::KeyTemplate::parse(ring.key, ring.key_ignore).value();
+}
+
+bool same_key(const config::Ring& before, const config::Ring& after) {
+  return before.key == after.key && before.scheme.hash_tag == after.scheme.hash_tag &&
+         ignored(before) == ignored(after);
+}
+
+bool same_positions(const Side& before, const Side& after) {
+  const ring::Layout &was = before.ring->layout(), &is = after.ring->layout();
+  return same_key(before.pool->ring, after.pool->ring) && was.keying == is.keying &&
+         was.positions == is.positions;
 }
 
 }  // namespace clockwise::upstream

@@ -17,6 +17,7 @@
 #include "http/key_template.h"
 #include "metrics/cells.h"
 #include "ring/ring.h"
+#include "upstream/recent.h"
 
 namespace clockwise::upstream {
 
@@ -71,6 +72,7 @@ struct Pool {
   std::string digest;                      // 16 hex digits, see upstream/digest.h
   std::vector<Server> servers;             // in the order of the list
   std::shared_ptr<PoolCounters> counters;
+  std::shared_ptr<Recent> recent;     // what it was asked for lately
   std::shared_ptr<RemapWatch> watch;  // null: no change within the window
 };
 

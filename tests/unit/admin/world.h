@@ -46,6 +46,7 @@ class World {
     pool->ring = ring_of(servers);
     pool->digest = "0123456789abcdef";
     pool->counters = directory.pool("pages");
+    pool->recent = std::make_shared<upstream::Recent>(2);
     pool->watch = std::move(watch);
     for (const config::Server& server : servers)
       pool->servers.push_back(

@@ -273,6 +273,18 @@ TEST(Plan, AMoveOfEverythingIsWithinALimitOfEverything) {
   EXPECT_EQ(report.refused_by, Guard::none);
 }
 
+TEST(Cost, CountsWhatWasAskedForOnceThatIsEnough) {
+  Report report;
+  report.moved_ratio = 0.25;
+  EXPECT_EQ(cost_of(report, 0.9, {}).extra_fetches_per_second, std::nullopt);
+  EXPECT_EQ(cost_of(report, {}, 200).extra_fetches_per_second, std::nullopt);
+  EXPECT_DOUBLE_EQ(*cost_of(report, 0.9, 200).extra_fetches_per_second, 45);
+  report.seen_keys = KeyCount{.total = 999, .moved = 999, .moves = {}};
+  EXPECT_DOUBLE_EQ(*cost_of(report, 0.9, 200).extra_fetches_per_second, 45);
+  report.seen_keys = KeyCount{.total = 1000, .moved = 500, .moves = {}};
+  EXPECT_DOUBLE_EQ(*cost_of(report, 0.9, 200).extra_fetches_per_second, 90);
+}
+
 TEST(BuildRing, LeavesServersOffTheRingInTheListWithoutPoints) {
   const BuiltPool built{server("a"), server("b", 1, ServerState::down), server("c", 0)};
   EXPECT_EQ(built.ring->points().size(), 1024u);
