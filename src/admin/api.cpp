@@ -66,6 +66,11 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
+bool forced(const Target& target) {
+  const std::string force = target.first("force").value_or("0");
+  return force == "1" || force == "true";
+}
+
 // "?name=a&name=b" and "?name=a,b" are the same.
 std::set<std::string, std::less<>> listed(const std::vector<std::string>& values) {
   std::set<std::string, std::less<>> result;
@@ -87,16 +92,18 @@ struct Api::Call {
   const upstream::Pool* pool = nullptr;  // where the path names one
 };
 
-// One call of the API. `{pool}` in the pattern stands for the name of a pool that exists.
+// One call of the API. `{pool}` in the pattern stands for the name of a pool that exists, `{id}`
+// for anything.
 struct Api::Route {
   std::string_view method;
   std::vector<std::string_view> pattern;
-  Response (Api::*answer)(const Call&);  // null: the reload, which answers later
-  bool changes = false;                  // something that goes on after the answer
+  Response (Api::*answer)(const Call&);
+  // In its place for a call that changes what goes on after the answer, and that answers later.
+  void (Api::*start)(const Target&, const Reply&) = nullptr;
 
   [[nodiscard]] bool matches(const std::vector<std::string>& path) const {
     return std::ranges::equal(pattern, path, [](std::string_view wanted, const std::string& have) {
-      return wanted == "{pool}" || wanted == have;
+      return wanted == "{pool}" || wanted == "{id}" || wanted == have;
     });
   }
   [[nodiscard]] bool allows(std::string_view asked) const {
@@ -123,13 +130,14 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "pools", "{pool}", "lookup"}, &Api::lookup},
       {"POST", {"api", "v1", "pools", "{pool}", "plan"}, &Api::plan},
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
-      {"POST", {"api", "v1", "reload"}, nullptr, true},
+      {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, nullptr, &Api::start_rollback},
+      {"POST", {"api", "v1", "reload"}, nullptr, &Api::start_reload},
   };
   return kRoutes;
 }
 
-Api::Api(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn)
-    : directory_(directory), reload_(std::move(reload)), warn_(std::move(warn)) {}
+Api::Api(upstream::Directory& directory, upstream::ControlPort port, Warn warn)
+    : directory_(directory), port_(std::move(port)), warn_(std::move(warn)) {}
 
 void Api::set_admin(config::Admin admin) { admin_ = std::move(admin); }
 
@@ -161,9 +169,10 @@ void Api::handle(const Request& request, const Reply& reply) {
   if (!route) return reply(no_route(target->path));
   if (route->method != "GET")
     if (auto refusal = refuse_other_site(request)) return reply(std::move(*refusal));
-  if (route->changes)
+  if (route->start) {
     if (auto refusal = refuse_change(request, token())) return reply(std::move(*refusal));
-  if (!route->answer) return start_reload(*target, reply);
+    return (this->*route->start)(*target, reply);
+  }
 
   Response response = answer(*route, request, *target);
   compress(request, response);
@@ -187,12 +196,23 @@ Response Api::answer(const Route& route, const Request& request, const Target& t
 }
 
 void Api::start_reload(const Target& target, const Reply& reply) {
-  const std::string force = target.first("force").value_or("0");
-  reload_(upstream::Trigger::api, force == "1" || force == "true",
-          [reply](const upstream::ReloadOutcome& outcome) {
-            const ReloadAnswer answer = describe_reload(outcome);
-            reply(json_response(answer.body, answer.status));
-          });
+  port_.reload(upstream::Trigger::api, forced(target),
+               [reply](const upstream::ReloadOutcome& outcome) {
+                 const ReloadAnswer answer = describe_reload(outcome);
+                 reply(json_response(answer.body, answer.status));
+               });
+}
+
+void Api::start_rollback(const Target& target, const Reply& reply) {
+  const std::string& text = target.path.at(3);
+  const auto id = whole_number<std::uint64_t>(text);
+  if (!id)
+    return reply(
+        error_response(404, "not_found", fmt::format("\"{}\" is no id of a change", text)));
+  port_.rollback(*id, forced(target), [reply](const upstream::RollbackResult& result) {
+    const ReloadAnswer answer = describe_rollback(result);
+    reply(json_response(answer.body, answer.status));
+  });
 }
 
 Response Api::metrics(const Call& call) {

@@ -1,6 +1,7 @@
 // The admin API without its sockets: a request in, a response out.
 //
-// Everything but a reload is answered at once from a view of the directory. Used by one thread.
+// Everything but a reload or a rollback is answered at once from a view of the directory. Used by
+// one thread.
 #pragma once
 
 #include <functional>
@@ -32,15 +33,15 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Called exactly once; on the calling thread before handle() returns, but for a reload, where it
-// is called on the control thread.
+// Called exactly once; on the calling thread before handle() returns, but for a reload or a
+// rollback, where it is called on the control thread.
 using Reply = std::function<void(Response)>;
 using Warn = std::function<void(std::string_view)>;
 
 class Api {
  public:
   // `warn` gets the few things an operator should read in the log.
-  Api(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn = {});
+  Api(upstream::Directory& directory, upstream::ControlPort port, Warn warn = {});
 
   // Where the server listens and the token that counts until a configuration is published.
   void set_admin(config::Admin admin);
@@ -57,6 +58,7 @@ class Api {
   [[nodiscard]] std::string token() const;
   Response answer(const Route& route, const Request& request, const Target& target);
   void start_reload(const Target& target, const Reply& reply);
+  void start_rollback(const Target& target, const Reply& reply);
 
   Response metrics(const Call& call);
   Response healthz(const Call& call);
@@ -71,7 +73,7 @@ class Api {
   void tell_when_basic(const upstream::View& view);
 
   upstream::Directory& directory_;
-  const upstream::ReloadRequest reload_;
+  const upstream::ControlPort port_;
   const Warn warn_;
   config::Admin admin_;
   metrics::SeriesBudget budget_;

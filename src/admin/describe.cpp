@@ -6,9 +6,11 @@
 
 #include <algorithm>
 
+#include "admin/differs.h"
 #include "base/version.h"
 #include "metrics/catalogue.h"
 #include "upstream/explain.h"
+#include "upstream/placed.h"
 #include "upstream/ring_settings.h"
 #include "upstream/server_state.h"
 
@@ -112,7 +114,8 @@ std::uint64_t in_flight(const upstream::Backend& backend) {
   return backend.cells.sum([](const auto& c) { return c.in_flight.get(); });
 }
 
-json::object describe_server(const upstream::Server& server, const Place& place) {
+json::object describe_server(const upstream::Server& server, const Place& place,
+                             const WrittenServers& written) {
   const upstream::Backend& backend = *server.backend;
   const auto sum = [&](auto get) { return backend.cells.sum(get); };
   return {{"name", server.config.name},
@@ -130,7 +133,7 @@ json::object describe_server(const upstream::Server& server, const Place& place)
            json::object{{"active", sum([](const auto& c) { return c.connections_active.get(); })},
                         {"idle", sum([](const auto& c) { return c.connections_idle.get(); })}}},
           {"latency_seconds", describe_latency(backend)},
-          {"overridden", json::array{}}};
+          {"overridden", written.overridden(server.config)}};
 }
 
 // By server, where the scheme goes by ids.
@@ -143,12 +146,13 @@ bool handoff_active(const View& view, const upstream::Pool& pool) {
   return pool.watch && view.now < pool.watch->until;
 }
 
-// Who owned the position before the newest change, when that was another server.
+// Who owned the position before the newest change, when that was another server. Unknown where the
+// change gave keys other positions.
 std::optional<std::string> previous_owner(const View& view, const upstream::Pool& pool,
                                           const upstream::KeyPlace& place) {
   if (!handoff_active(view, pool) || place.owners.empty()) return std::nullopt;
   const upstream::RemapWatch& watch = *pool.watch;
-  if (!watch.previous || watch.previous->empty()) return std::nullopt;
+  if (!watch.previous || watch.previous->empty() || !watch.same_positions) return std::nullopt;
   const ring::ServerIndex before = watch.previous->owner(place.hash);
   const bool same = before < watch.now.size() && watch.now[before] == place.owners[0];
   if (same || before >= watch.names.size()) return std::nullopt;
@@ -206,15 +210,17 @@ json::object describe_status(const View& view, std::string_view admin_address,
           {"listeners", std::move(listeners)},
           {"admin", json::object{{"address", admin_address}}},
           {"config", json::object{{"file", view.config_file}, {"digest", view.config_digest}}},
+          {"differs_from_file", differs_from_file(view)},
           {"last_reload", describe_last_reload(view)}};
 }
 
 json::object describe_pool(const View& view, const upstream::Pool& pool) {
   const std::vector<Place> place = places(pool);
+  const WrittenServers written(view, pool.config.name);
   const std::vector<std::uint32_t> ids = ids_of(pool.config);
   json::array servers;
   for (std::size_t i = 0; i < pool.servers.size(); ++i) {
-    json::object server = describe_server(pool.servers[i], place[i]);
+    json::object server = describe_server(pool.servers[i], place[i], written);
     if (const auto& label = pool.servers[i].config.label) server["label"] = *label;
     if (!ids.empty()) server["id"] = ids[i];
     servers.push_back(std::move(server));
@@ -246,14 +252,8 @@ json::object describe_ring(const upstream::Pool& pool) {
 }
 
 json::object describe_remaps(const View& view) {
-  const auto describe_one = [](const std::shared_ptr<const upstream::Remap>& remap) {
-    json::object entry{
-        {"id", remap->id},         {"time", rfc3339(remap->time)},
-        {"cause", remap->cause},   {"trigger", to_string(remap->trigger)},
-        {"forced", remap->forced}, {"remapped_requests", remap->remapped_requests()}};
-    for (auto& member : upstream::to_json(remap->report, false))
-      entry[member.key()] = std::move(member.value());
-    return entry;
+  const auto describe_one = [](const upstream::RemapPtr& remap) {
+    return upstream::to_json(*remap, json::string(rfc3339(remap->time)));
   };
   return {{"total", view.remaps_total}, {"remaps", describe_all(view.history, describe_one)}};
 }
@@ -292,6 +292,23 @@ ReloadAnswer describe_reload(const ReloadOutcome& outcome) {
   return {409, json::object{{"error", std::move(first)},
                             {"errors", std::move(errors)},
                             {"pools", std::move(pools)}}};
+}
+
+ReloadAnswer describe_rollback(const upstream::RollbackResult& result) {
+  if (const auto* outcome = std::get_if<ReloadOutcome>(&result)) return describe_reload(*outcome);
+  using Why = upstream::NoWayBack::Why;
+  const auto& none = std::get<upstream::NoWayBack>(result);
+  switch (none.why) {
+    case Why::unknown_change:
+      return {404, describe_error("not_found", none.message)};
+    case Why::not_kept:
+      return {409, describe_error("not_kept", none.message)};
+    case Why::pool_gone:
+      return {409, describe_error("pool_gone", none.message)};
+    case Why::from_file:
+      break;
+  }
+  return {409, describe_error("from_file", none.message)};
 }
 
 json::value quantile(std::span<const std::uint64_t> bounds_ns,

@@ -13,6 +13,7 @@
 #include "config/load.h"
 #include "upstream/directory.h"
 #include "upstream/explain.h"
+#include "upstream/reload_port.h"
 
 namespace clockwise::admin {
 
@@ -48,6 +49,8 @@ struct ReloadAnswer {
   boost::json::object body;
 };
 [[nodiscard]] ReloadAnswer describe_reload(const upstream::ReloadOutcome& outcome);
+// The same for a rollback; 404 for a change that is not known.
+[[nodiscard]] ReloadAnswer describe_rollback(const upstream::RollbackResult& result);
 
 // The value below which the share `q` of the observations lies, evenly spread within a bucket as
 // Prometheus assumes; null without any, the largest bound when it lies above that.

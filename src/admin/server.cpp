@@ -344,8 +344,8 @@ void AdminServer::Core::respond(const Request& request, const std::shared_ptr<Se
   }
 }
 
-AdminServer::AdminServer(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn)
-    : api_(directory, std::move(reload), std::move(warn)) {}
+AdminServer::AdminServer(upstream::Directory& directory, upstream::ControlPort port, Warn warn)
+    : api_(directory, std::move(port), std::move(warn)) {}
 
 AdminServer::~AdminServer() { stop(); }
 

@@ -17,9 +17,9 @@ namespace clockwise::admin {
 
 class AdminServer {
  public:
-  // `directory` must outlive the server; `reload` may answer after the server has stopped. `warn`
-  // is called on the admin thread.
-  AdminServer(upstream::Directory& directory, upstream::ReloadRequest reload, Warn warn = {});
+  // `directory` must outlive the server; `port` may answer after the server has stopped. `warn` is
+  // called on the admin thread.
+  AdminServer(upstream::Directory& directory, upstream::ControlPort port, Warn warn = {});
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;

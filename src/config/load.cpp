@@ -71,6 +71,11 @@ void read_metrics(const Field& field, Metrics& metrics) {
   map.finish();
 }
 
+void read_state_dir(const Field& field, const UpstreamFiles& files, std::string& folder) {
+  read_text(field, folder, Empty::allowed);
+  if (!folder.empty()) folder = files.resolve(folder);
+}
+
 // A pool that is written wrongly still has a name; a listener that uses it is not at fault.
 std::vector<std::string_view> names_of(const std::vector<Pool>& pools) {
   std::vector<std::string_view> names;
@@ -92,7 +97,7 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   map.read("caches", only_empty_map);
   map.read("access_log", [&](const Field& f) { read_access_log(f, config.access_log); });
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
-  map.read("state_dir", only_empty_text);
+  map.read("state_dir", [&](const Field& f) { read_state_dir(f, files, config.state_dir); });
   map.finish();
   return config;
 }

@@ -90,11 +90,16 @@ void Exchange::start(Session& session) {
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;
   if (pool.ring->empty()) return give_up(Failure::no_server);
-  hash_ = pool.ring->hash(pool.key.is_uri() ? head.uri : key_of(pool.key));
+  hash_ = position(*pool.ring, pool.key);
   home_ = pool.ring->owner(hash_);
   if (pool.watch) count_remapped(hash_);
   target_index_ = home_;
   lease(false);
+}
+
+// Where a ring has the request whose key is made so.
+std::uint64_t Exchange::position(const ring::Ring& ring, const http::KeyTemplate& key) {
+  return ring.hash(key.is_uri() ? context_.request.uri : key_of(key));
 }
 
 // What the request is hashed by, in the worker's scratch or in the head.
@@ -277,6 +282,7 @@ void Exchange::count_request(Code code) {
 void Exchange::count_remapped(std::uint64_t hash) {
   upstream::RemapWatch& watch = *view_->pool->watch;
   if (watch.previous->empty() || now() > view_->watch_until) return;
+  if (!watch.same_positions) hash = position(*watch.previous, watch.previous_key);
   const auto before = watch.now[watch.previous->owner(hash)];
   if (before != home_) watch.requests.at(context_.worker).cell.add();
 }

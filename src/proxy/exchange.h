@@ -51,6 +51,7 @@ class Exchange final : upstream::ServerConnection::User {
 
   // exchange.cpp: begin, route, fail, end
   void begin(Session& session);
+  [[nodiscard]] std::uint64_t position(const ring::Ring& ring, const http::KeyTemplate& key);
   [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
   void route();
   void lease(bool fresh);

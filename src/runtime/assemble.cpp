@@ -88,6 +88,9 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
   if (change.report.ring_changed()) {
     auto watch = std::make_shared<RemapWatch>(workers);
     watch->previous = before->ring;
+    watch->same_positions = upstream::same_positions({&before->config, before->ring.get()},
+                                                     {change.config, change.ring.get()});
+    watch->previous_key = before->key;
     watch->now = index_now(before->config.servers, change.config->servers);
     for (const config::Server& server : before->config.servers) watch->names.push_back(server.name);
     watch->until = now + change.config->handoff.max_window;
@@ -99,6 +102,8 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
   // The list was reordered while a change is still counted: the same change under new indexes.
   auto watch = std::make_shared<RemapWatch>(workers);
   watch->previous = before->watch->previous;
+  watch->same_positions = before->watch->same_positions;
+  watch->previous_key = before->watch->previous_key;
   watch->names = before->watch->names;
   watch->until = before->watch->until;
   const auto moved = index_now(before->config.servers, change.config->servers);

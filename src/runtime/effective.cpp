@@ -7,10 +7,14 @@
 namespace clockwise::runtime {
 namespace {
 
+std::vector<config::Server> by_name(std::vector<config::Server> servers) {
+  std::ranges::sort(servers, {}, &config::Server::name);
+  return servers;
+}
+
 config::Config in_canonical_order(config::Config config) {
   std::ranges::sort(config.listeners, {}, &config::Listener::name);
-  for (config::Pool& pool : config.pools)
-    std::ranges::sort(pool.servers, {}, &config::Server::name);
+  for (config::Pool& pool : config.pools) pool.servers = by_name(std::move(pool.servers));
   return config;
 }
 
@@ -35,6 +39,11 @@ Effective keep_until_restart(const config::Config& running, config::Config asked
 
 bool same_meaning(const config::Config& a, const config::Config& b) {
   return in_canonical_order(a) == in_canonical_order(b);
+}
+
+bool same_placement(const config::Pool& a, const config::Pool& b) {
+  return a.servers_file == b.servers_file && a.ring == b.ring &&
+         by_name(a.servers) == by_name(b.servers);
 }
 
 }  // namespace clockwise::runtime

@@ -22,4 +22,7 @@ struct Effective {
 // Whether two configurations mean the same: the order of listeners and servers is left out.
 [[nodiscard]] bool same_meaning(const config::Config& a, const config::Config& b);
 
+// Whether two pools have the same ring settings and servers, from the same source.
+[[nodiscard]] bool same_placement(const config::Pool& a, const config::Pool& b);
+
 }  // namespace clockwise::runtime

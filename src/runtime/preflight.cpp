@@ -7,6 +7,7 @@
 
 #include "config/locate.h"
 #include "proxy/access_log.h"
+#include "runtime/state_dir.h"
 
 namespace clockwise::runtime {
 namespace {
@@ -61,6 +62,9 @@ std::vector<config::Problem> preflight(const std::string& file, const config::Co
     if (endpoints(one.address, hosts).empty())
       problems.push_back(config::problem_at(
           file, one.steps, one.path + ": " + does_not_resolve(one.address.text), read));
+  if (!config.state_dir.empty())
+    if (const auto usable = check_state_dir(config.state_dir); !usable)
+      problems.push_back(config::problem_at(file, {"state_dir"}, usable.error().message, read));
   if (!config.access_log) return problems;
   if (const auto writable = proxy::AccessLog::check(*config.access_log); !writable)
     problems.push_back(

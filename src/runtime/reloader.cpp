@@ -8,12 +8,14 @@
 
 #include "runtime/log.h"
 #include "runtime/preflight.h"
+#include "runtime/way_back.h"
 
 namespace clockwise::runtime {
 namespace {
 
 using namespace std::chrono_literals;
 using upstream::Guard;
+using upstream::NoWayBack;
 using upstream::ReloadResult;
 using upstream::Trigger;
 
@@ -31,9 +33,9 @@ std::string applied_message(const upstream::ReloadOutcome& outcome) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-void log_outcome(const upstream::ReloadOutcome& outcome) {
+void log_outcome(std::string_view act, const upstream::ReloadOutcome& outcome) {
   const std::string what =
-      fmt::format("reload ({}): {}", to_string(outcome.trigger), to_string(outcome.result));
+      fmt::format("{} ({}): {}", act, to_string(outcome.trigger), to_string(outcome.result));
   switch (outcome.result) {
     case ReloadResult::applied:
       log::info("{} in {:.3f} s: {}", what, outcome.duration_seconds, outcome.message);
@@ -45,8 +47,19 @@ void log_outcome(const upstream::ReloadOutcome& outcome) {
       log::error("{}, the running configuration stays: {}", what, outcome.message);
       for (const config::Problem& problem : outcome.errors) log::error("{}", problem.headline());
   }
+  const bool taken =
+      outcome.result == ReloadResult::applied || outcome.result == ReloadResult::unchanged;
+  for (const std::string& note : outcome.notes)
+    if (taken) log::info("{}", note);
   for (const upstream::NotApplied& left : outcome.not_applied)
     log::warn("not applied: {}: {}", left.path, left.reason);
+}
+
+std::string by_hand(const config::Pool& pool, const upstream::Placed& there) {
+  const std::string what = edits(pool, there);
+  return fmt::format("pool {} has its servers from \"{}\", and that file would undo a rollback: {}",
+                     pool.name, *pool.servers_file,
+                     what.empty() ? "it says the same already" : "edit it: " + what);
 }
 
 }  // namespace
@@ -78,9 +91,10 @@ void Reloader::attempt(Attempt& now) {
   if (config_ && same_meaning(*config_, *now.config)) {
     now.outcome.result = ReloadResult::unchanged;
     // The text may differ (comments, order): the status names the file that is there now.
-    if (now.outcome.config_digest != digest_)
-      directory_.publish(state_.routing, config_, file_, now.outcome.config_digest);
     digest_ = now.outcome.config_digest;
+    written_ = now.written;
+    overrides_ = now.overrides;
+    tell_readers();
     return;
   }
   if (!weigh(now) || !find_servers(now)) return;
@@ -121,6 +135,11 @@ void Reloader::accept(Attempt& now, config::Loaded loaded, FileMarks marks) {
     loaded.config = std::move(effective.config);
     now.outcome.not_applied = std::move(effective.not_applied);
   }
+  now.written = std::make_shared<const config::Config>(loaded.config);
+  now.overrides = overrides_;
+  for (const std::string& pool : now.overrides.apply(loaded.config))
+    now.outcome.notes.push_back(fmt::format(
+        "pool {}: the file has changed, so it replaces what was set at run time", pool));
   now.config = std::make_shared<config::Config>(std::move(loaded.config));
 }
 
@@ -144,7 +163,7 @@ bool Reloader::weigh(Attempt& now) {
     }
   }
   if (now.outcome.result != ReloadResult::refused) return true;
-  now.outcome.message += "; a forced reload applies it all the same";
+  now.outcome.message += fmt::format("; a forced {} applies it all the same", now.act);
   now.outcome.config_digest = digest_;
   return false;
 }
@@ -196,11 +215,18 @@ bool Reloader::hand_over(Attempt& now) {
 void Reloader::publish(const Attempt& now) {
   state_ = now.state;
   config_ = now.config;
+  written_ = now.written;
+  overrides_ = now.overrides;
   digest_ = now.outcome.config_digest;
   names_ = host_names(*config_);
   unresolved_ = !now.places.unresolved.empty();
-  directory_.publish(state_.routing, config_, file_, digest_);
+  tell_readers();
   count_unresolved(now.places);
+}
+
+void Reloader::tell_readers() {
+  directory_.publish(state_.routing, config_, file_, digest_,
+                     overrides_.empty() ? nullptr : written_);
 }
 
 // Only swaps that moved a key are remaps; the start moves nothing.
@@ -209,16 +235,24 @@ void Reloader::record_remaps(const Attempt& now) {
     if (!change.running || !change.report.ring_changed()) continue;
     upstream::Remap remap;
     remap.time = now.outcome.time;
-    remap.cause = "reload";
+    remap.cause = now.cause;
     remap.trigger = now.outcome.trigger;
     remap.forced = now.outcome.forced;
     remap.report = change.report;
+    remap.before = to_text(upstream::placed(change.running->config));
     remap.watch = state_.routing->pool(change.config->name)->watch;
     directory_.record_remap(std::move(remap));
   }
 }
 
 void Reloader::finish(Attempt& now, std::chrono::steady_clock::time_point started) {
+  account(now, started);
+  directory_.record_reload(now.outcome);
+  if (now.outcome.trigger != Trigger::start) log_outcome(now.act, now.outcome);
+}
+
+// What happened, for whoever asked, and in the history.
+void Reloader::account(Attempt& now, std::chrono::steady_clock::time_point started) {
   upstream::ReloadOutcome& outcome = now.outcome;
   outcome.time = upstream::WallClock::now();
   outcome.duration_seconds = seconds_since(started);
@@ -230,8 +264,6 @@ void Reloader::finish(Attempt& now, std::chrono::steady_clock::time_point starte
     outcome.message = applied_message(outcome);
     record_remaps(now);
   }
-  directory_.record_reload(outcome);
-  if (outcome.trigger != Trigger::start) log_outcome(outcome);
 }
 
 bool Reloader::fail_with(Attempt& now, std::string message) {
@@ -267,8 +299,79 @@ void Reloader::refresh_names(std::chrono::milliseconds patience) {
     return;
   }
   state_ = std::move(next);
-  directory_.publish(state_.routing, config_, file_, digest_);
+  tell_readers();
   log::info("names of servers have new addresses");
+}
+
+// --- rollback ---------------------------------------------------------------------------------
+
+upstream::RollbackResult Reloader::rollback(std::uint64_t id, bool force) {
+  using Why = NoWayBack::Why;
+  const upstream::History history = directory_.view().history;
+  const auto found = std::ranges::find(history, id, [](const auto& remap) { return remap->id; });
+  if (found == history.end())
+    return NoWayBack{
+        Why::unknown_change,
+        fmt::format("no change {} is in the history; GET /api/v1/remaps lists it", id)};
+  const upstream::Remap& remap = **found;
+  const std::string& name = remap.report.pool;
+  const config::Pool* pool = config_->pool(name);
+  if (pool == nullptr)
+    return NoWayBack{
+        Why::pool_gone,
+        fmt::format("change {} was of pool {}, which is no longer configured", id, name)};
+  auto there = upstream::parse_placed(remap.before);
+  if (remap.before.empty() || !there)
+    return NoWayBack{
+        Why::not_kept,
+        fmt::format("the history no longer has the servers of pool {} before change {}", name, id)};
+  if (pool->servers_file) return NoWayBack{Why::from_file, by_hand(*pool, *there)};
+  return go_back(id, name, std::move(*there), force);
+}
+
+upstream::ReloadOutcome Reloader::go_back(std::uint64_t id, const std::string& pool,
+                                          upstream::Placed there, bool force) {
+  const auto started = std::chrono::steady_clock::now();
+  Attempt now;
+  now.act = fmt::format("rollback of change {}", id);
+  now.cause = "api";
+  now.outcome.trigger = Trigger::api;
+  now.outcome.forced = force;
+  now.outcome.config_digest = digest_;
+  now.written = written_;
+  now.overrides = overrides_;
+  now.config = std::make_shared<config::Config>(*config_);
+  config::Pool& changed = *std::ranges::find(now.config->pools, pool, &config::Pool::name);
+  changed.ring = there.ring;
+  changed.servers = there.servers;
+  now.overrides.set(*written_->pool(pool), std::move(there));
+  swap_ring(now, changed);
+  account(now, started);
+  if (now.outcome.result == ReloadResult::refused) directory_.record_refusal(now.outcome.pools);
+  log_outcome(now.act, now.outcome);
+  return std::move(now.outcome);
+}
+
+void Reloader::swap_ring(Attempt& now, const config::Pool& pool) {
+  const upstream::Pool& running = *state_.routing->pool(pool.name);
+  if (upstream::ring_digest(pool, running.ring->order_matters()) == running.digest) {
+    now.outcome.result = ReloadResult::unchanged;
+    return;
+  }
+  if (!weigh(now)) return;
+  if (!find_servers(now)) {
+    // The servers are not those of the file, so they have no place there.
+    for (config::Problem& problem : now.outcome.errors) {
+      problem.position = {};
+      problem.source = {};
+    }
+    now.outcome.message = now.outcome.errors.front().message;
+    return;
+  }
+  now.state.listeners = state_.listeners;
+  if (!hand_over(now)) return;
+  publish(now);
+  now.outcome.result = ReloadResult::applied;
 }
 
 }  // namespace clockwise::runtime

@@ -19,9 +19,11 @@
 #include "proxy/worker.h"
 #include "runtime/assemble.h"
 #include "runtime/effective.h"
+#include "runtime/overrides.h"
 #include "runtime/resolver.h"
 #include "runtime/watcher.h"
 #include "upstream/directory.h"
+#include "upstream/reload_port.h"
 
 namespace clockwise::runtime {
 
@@ -49,6 +51,10 @@ class Reloader {
   // the result is not `applied`, nothing runs.
   upstream::ReloadOutcome start(config::Loaded loaded, FileMarks marks);
   upstream::ReloadOutcome reload(upstream::Trigger trigger, bool force);
+  // Back to the ring and the servers of a pool before the change `id` of the history: judged,
+  // applied and recorded as a reload is, but no file says it. See runtime/overrides.h for how long
+  // it lasts.
+  upstream::RollbackResult rollback(std::uint64_t id, bool force);
 
   // Looks the names of servers up again and tells the workers where that changed an address.
   void refresh_names(std::chrono::milliseconds patience);
@@ -64,7 +70,11 @@ class Reloader {
   // One attempt, while it may still fail.
   struct Attempt {
     upstream::ReloadOutcome outcome;
-    std::shared_ptr<config::Config> config;
+    std::shared_ptr<const config::Config> written;  // what the files say
+    std::shared_ptr<config::Config> config;         // what shall run
+    Overrides overrides;
+    std::string act = "reload";    // as the log calls it
+    std::string cause = "reload";  // as the history does
     Changes changes;
     Places places;
     proxy::WorkerState state;
@@ -78,8 +88,14 @@ class Reloader {
   bool open_listeners(Attempt& now);
   bool hand_over(Attempt& now);
   void publish(const Attempt& now);
+  void tell_readers();
   void record_remaps(const Attempt& now);
   void finish(Attempt& now, std::chrono::steady_clock::time_point started);
+  void account(Attempt& now, std::chrono::steady_clock::time_point started);
+
+  upstream::ReloadOutcome go_back(std::uint64_t id, const std::string& pool, upstream::Placed there,
+                                  bool force);
+  void swap_ring(Attempt& now, const config::Pool& pool);
 
   bool fail_with(Attempt& now, std::string message);
   void count_unresolved(const Places& places);
@@ -88,8 +104,10 @@ class Reloader {
   upstream::Directory& directory_;
   World world_;
 
-  // What runs.
+  // What runs, and what the files say.
   std::shared_ptr<const config::Config> config_;
+  std::shared_ptr<const config::Config> written_;
+  Overrides overrides_;
   proxy::WorkerState state_;
   std::string digest_;
   std::set<std::string> names_;

@@ -23,6 +23,7 @@
 #include "runtime/ports.h"
 #include "runtime/reloader.h"
 #include "runtime/resolver.h"
+#include "runtime/state_dir.h"
 #include "runtime/watcher.h"
 #include "upstream/directory.h"
 
@@ -37,6 +38,7 @@ using upstream::Trigger;
 constexpr auto kRefreshNames = 30s;
 constexpr auto kRetryNames = 3s;  // while one does not resolve
 constexpr auto kListenPatience = 5s;
+constexpr auto kSaveHistory = 10s;        // requests that changes moved go on being counted
 constexpr auto kRefreshPatience = 500ms;  // what is late counts at the next refresh
 
 void print_problems(const std::vector<config::Problem>& problems) {
@@ -57,6 +59,7 @@ class Supervisor {
   bool start();
   bool load();
   bool open_access_log(const config::Config& config);
+  bool open_state_dir(const config::Config& config);
   Result<proxy::ListenerSpec> listen(const config::Config& config,
                                      const config::Listener& listener);
   bool start_admin();
@@ -69,7 +72,11 @@ class Supervisor {
                       std::function<void(const upstream::ReloadOutcome&)> done);
   void reload(Trigger trigger, bool force,
               const std::function<void(const upstream::ReloadOutcome&)>& done);
+  void rollback(std::uint64_t id, bool force,
+                const std::function<void(const upstream::RollbackResult&)>& done);
   void refresh_names_later();
+  void save_history();
+  void save_history_later();
 
   // Signals and stop, on the main thread.
   void wait_for_signal();
@@ -89,9 +96,11 @@ class Supervisor {
   asio::io_context control_{1};
   asio::executor_work_guard<asio::io_context::executor_type> control_stay_{control_.get_executor()};
   asio::steady_timer names_timer_{control_};
+  asio::steady_timer history_timer_{control_};
   Resolver resolver_;
   Ports ports_;
   std::unique_ptr<upstream::Directory> directory_;
+  std::unique_ptr<StateDir> state_dir_;  // null: the history ends with the process
   std::shared_ptr<proxy::AccessLog> access_log_;
   std::unique_ptr<Crew> crew_;
   bool running_ = false;  // the workers' threads are up
@@ -145,7 +154,7 @@ bool Supervisor::load() {
   directory_ =
       std::make_unique<upstream::Directory>(loaded.config.workers, upstream::WallClock::now());
   reloader_ = std::make_unique<Reloader>(settings_.config_file, *directory_, world());
-  if (!open_access_log(loaded.config)) return false;
+  if (!open_access_log(loaded.config) || !open_state_dir(loaded.config)) return false;
   crew_ = std::make_unique<Crew>(loaded.config.workers, directory_->workers(), access_log_);
   const auto outcome = reloader_->start(std::move(loaded), std::move(marks));
   print_problems(outcome.errors);
@@ -160,6 +169,18 @@ bool Supervisor::open_access_log(const config::Config& config) {
   else
     log::error("{}", log.error().message);
   return access_log_ != nullptr;
+}
+
+bool Supervisor::open_state_dir(const config::Config& config) {
+  if (config.state_dir.empty()) return true;
+  auto opened = StateDir::open(config.state_dir);
+  if (!opened) {
+    log::error("{}", opened.error().message);
+    return false;
+  }
+  state_dir_ = std::move(*opened);
+  if (state_dir_) directory_->restore(state_dir_->load());
+  return true;
 }
 
 Result<proxy::ListenerSpec> Supervisor::listen(const config::Config& config,
@@ -189,13 +210,16 @@ Result<proxy::ListenerSpec> Supervisor::listen(const config::Config& config,
 }
 
 bool Supervisor::start_admin() {
-  admin_ = std::make_unique<admin::AdminServer>(
-      *directory_, [this](Trigger trigger, bool force,
-                          std::function<void(const upstream::ReloadOutcome&)> done) {
-        asio::post(control_, [this, trigger, force, done = std::move(done)]() mutable {
-          request_reload(trigger, force, std::move(done));
-        });
-      });
+  upstream::ControlPort port;
+  port.reload = [this](Trigger trigger, bool force, auto done) {
+    asio::post(control_, [this, trigger, force, done = std::move(done)]() mutable {
+      request_reload(trigger, force, std::move(done));
+    });
+  };
+  port.rollback = [this](std::uint64_t id, bool force, auto done) {
+    asio::post(control_, [this, id, force, done = std::move(done)] { rollback(id, force, done); });
+  };
+  admin_ = std::make_unique<admin::AdminServer>(*directory_, std::move(port));
   auto address = admin_->start(reloader_->config().admin);
   if (!address) {
     log::error("{}", address.error().message);
@@ -214,6 +238,7 @@ void Supervisor::start_watching() {
     log::warn("the kernel reports no file changes (inotify): files are looked at every 2 s");
   watcher_->watch(reloader_->marks());
   refresh_names_later();
+  save_history_later();
 }
 
 void Supervisor::announce() const {
@@ -266,7 +291,29 @@ void Supervisor::reload(Trigger trigger, bool force,
   watcher_->watch(reloader_->marks());
   notify_manager(fmt::format("READY=1\nSTATUS=Last reload {}, configuration {}",
                              to_string(outcome.result), outcome.config_digest));
+  save_history();  // before the answer: what was told is not lost by a crash
   if (done) done(outcome);
+}
+
+void Supervisor::rollback(std::uint64_t id, bool force,
+                          const std::function<void(const upstream::RollbackResult&)>& done) {
+  const upstream::RollbackResult result = reloader_->rollback(id, force);
+  save_history();
+  done(result);
+}
+
+void Supervisor::save_history() {
+  if (state_dir_) state_dir_->save(directory_->view());
+}
+
+void Supervisor::save_history_later() {
+  if (!state_dir_) return;
+  history_timer_.expires_after(kSaveHistory);
+  history_timer_.async_wait([this](boost::system::error_code stopped) {
+    if (stopped) return;
+    save_history();
+    save_history_later();
+  });
 }
 
 void Supervisor::refresh_names_later() {
@@ -332,6 +379,7 @@ void Supervisor::stop_now() {
   control_.stop();
   control_thread_.join();
   crew_->stop();
+  save_history();  // the last requests are counted, and no other thread writes any more
   admin_->stop();
   log::info("stopped");
   main_.stop();

@@ -6,8 +6,6 @@ namespace clockwise::upstream {
 
 namespace {
 
-constexpr std::size_t kHistory = 100;
-
 // A watch that nobody but its Remap holds.
 bool at_rest(const std::shared_ptr<const RemapWatch>& watch) {
   return !watch || watch.use_count() == 1;
@@ -20,37 +18,16 @@ bool has_settled(const Remap& remap) {
   return true;
 }
 
-std::uint64_t count_of(const RemapWatch& watch) {
-  return watch.requests.sum([](const RemapWatch::Count& count) { return count.cell.get(); });
-}
-
 // The same change without the ring it remembers: 100 of them in the history would be too large.
-std::shared_ptr<const Remap> settled(const Remap& remap) {
-  auto count = std::make_shared<RemapWatch>(1);
-  count->requests.at(0).cell.add(remap.remapped_requests());
+RemapPtr settled(const Remap& remap) {
   auto copy = std::make_shared<Remap>(remap);
-  copy->watch = std::move(count);
+  copy->counted_before = remap.remapped_requests();
+  copy->watch.reset();
   copy->continued.clear();
   return copy;
 }
 
 }  // namespace
-
-std::string_view to_string(Trigger trigger) noexcept {
-  switch (trigger) {
-    case Trigger::start:
-      return "start";
-    case Trigger::watch:
-      return "watch";
-    case Trigger::poll:
-      return "poll";
-    case Trigger::signal:
-      return "signal";
-    case Trigger::api:
-      return "api";
-  }
-  return "";
-}
 
 std::string_view to_string(ReloadResult result) noexcept {
   switch (result) {
@@ -66,12 +43,6 @@ std::string_view to_string(ReloadResult result) noexcept {
       return "unreadable";
   }
   return "";
-}
-
-std::uint64_t Remap::remapped_requests() const {
-  std::uint64_t total = watch ? count_of(*watch) : 0;
-  for (const auto& more : continued) total += count_of(*more);
-  return total;
 }
 
 void DurationHistogram::observe(double seconds) noexcept {
@@ -152,7 +123,7 @@ std::shared_ptr<ListenerCounters> Directory::listener(const std::string& name) {
 
 void Directory::publish(std::shared_ptr<const Routing> routing,
                         std::shared_ptr<const config::Config> config, std::string config_file,
-                        std::string config_digest) {
+                        std::string config_digest, std::shared_ptr<const config::Config> written) {
   std::map<BackendKey, std::shared_ptr<Backend>> backends;
   std::map<std::string, std::shared_ptr<PoolCounters>> pools;
   for (const auto& pool : routing->pools) {
@@ -173,6 +144,7 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
   sweep(pools_, pools);
   sweep(listeners_, listeners);
   state_.routing = std::move(routing);
+  state_.written = written ? std::move(written) : config;
   state_.config = std::move(config);
   state_.config_file = std::move(config_file);
   state_.config_digest = std::move(config_digest);
@@ -222,9 +194,21 @@ void Directory::forget_pool(const std::string& name) {
   state_.ring_build_duration.erase(name);
 }
 
-std::shared_ptr<const Remap> Directory::record_remap(Remap remap) {
+void Directory::restore(SavedHistory saved) {
   const std::lock_guard lock(mutex_);
-  remap.id = ++state_.remaps_total;
+  state_.last_remap_id = saved.last_id;
+  for (Remap& remap : saved.remaps) {
+    auto kept = std::make_shared<const Remap>(std::move(remap));
+    state_.last_remap.try_emplace(kept->report.pool, kept);
+    state_.history.push_back(std::move(kept));
+  }
+  keep_limits();
+}
+
+RemapPtr Directory::record_remap(Remap remap) {
+  const std::lock_guard lock(mutex_);
+  ++state_.remaps_total;
+  remap.id = ++state_.last_remap_id;
   RemapTotals& totals = state_.remap_totals[{remap.report.pool, remap.cause}];
   ++totals.remaps;
   totals.keyspace_moved += remap.report.moved_ratio;
@@ -235,13 +219,14 @@ std::shared_ptr<const Remap> Directory::record_remap(Remap remap) {
   if (state_.history.size() > kHistory) state_.history.pop_back();
   settle_watches();
   counting_.push_back(kept);
+  keep_limits();
   return kept;
 }
 
 // A watch that nobody else holds can count no more: its sum moves to the totals, and the ring it
 // remembers is released.
 void Directory::settle_watches() {
-  std::erase_if(counting_, [&](const std::shared_ptr<const Remap>& remap) {
+  std::erase_if(counting_, [&](const RemapPtr& remap) {
     if (!has_settled(*remap)) return false;
     const std::string& pool = remap->report.pool;
     const auto closed = settled(*remap);
@@ -251,11 +236,17 @@ void Directory::settle_watches() {
   });
 }
 
-void Directory::replace(const std::shared_ptr<const Remap>& remap,
-                        std::shared_ptr<const Remap> by) {
+void Directory::replace(const RemapPtr& remap, const RemapPtr& by) {
   std::replace(state_.history.begin(), state_.history.end(), remap, by);
   const auto last = state_.last_remap.find(remap->report.pool);
-  if (last != state_.last_remap.end() && last->second == remap) last->second = std::move(by);
+  if (last != state_.last_remap.end() && last->second == remap) last->second = by;
+}
+
+void Directory::keep_limits() {
+  for (const auto& [remap, thinner] : above(kInMemory, state_.history)) {
+    replace(remap, thinner);
+    std::replace(counting_.begin(), counting_.end(), remap, thinner);
+  }
 }
 
 // A watch with the previous ring of a change that still counts goes on counting for that change.
@@ -284,10 +275,18 @@ void Directory::record_reload(ReloadOutcome outcome) {
   // At the start there is no change that waited to be applied.
   if (applied && outcome.trigger != Trigger::start)
     state_.reload_duration.observe(outcome.duration_seconds);
-  if (outcome.result == ReloadResult::refused)
-    for (const Report& report : outcome.pools)
-      if (report.refused_by != Guard::none) ++state_.remaps_refused[report.pool];
+  if (outcome.result == ReloadResult::refused) count_refusals(outcome.pools);
   state_.last_reload = std::move(outcome);
+}
+
+void Directory::record_refusal(const std::vector<Report>& pools) {
+  const std::lock_guard lock(mutex_);
+  count_refusals(pools);
+}
+
+void Directory::count_refusals(const std::vector<Report>& pools) {
+  for (const Report& report : pools)
+    if (report.refused_by != Guard::none) ++state_.remaps_refused[report.pool];
 }
 
 void Directory::record_ring_build(const std::string& pool, double seconds) {

@@ -21,17 +21,14 @@
 #include "config/load.h"
 #include "config/model.h"
 #include "metrics/cells.h"
+#include "upstream/history.h"
 #include "upstream/plan.h"
 #include "upstream/routing.h"
 
 namespace clockwise::upstream {
 
-using WallClock = std::chrono::system_clock;
-
-enum class Trigger { start, watch, poll, signal, api };
 enum class ReloadResult { applied, unchanged, invalid, refused, unreadable };
 
-[[nodiscard]] std::string_view to_string(Trigger) noexcept;
 [[nodiscard]] std::string_view to_string(ReloadResult) noexcept;
 
 struct NotApplied {
@@ -51,21 +48,7 @@ struct ReloadOutcome {
   std::vector<config::Problem> errors;  // invalid, unreadable: at least one
   Guard refused_by = Guard::none;       // refused
   std::string message;                  // one line for log and API
-};
-
-// One ring change (history; GET /api/v1/remaps).
-struct Remap {
-  std::uint64_t id = 0;
-  WallClock::time_point time{};
-  std::string cause;  // reload
-  Trigger trigger = Trigger::start;
-  bool forced = false;
-  Report report;
-  std::shared_ptr<const RemapWatch> watch;  // counts the requests it moved
-  // The same change under other indexes, after its list was reordered without moving a key.
-  std::vector<std::shared_ptr<const RemapWatch>> continued;
-
-  [[nodiscard]] std::uint64_t remapped_requests() const;
+  std::vector<std::string> notes;       // further lines for the log
 };
 
 // Totals per (pool, cause) since start.
@@ -98,8 +81,9 @@ struct DurationHistogram {
 
 // Everything a reader needs, copied out under the lock; cheap (shared pointers).
 struct View {
-  std::shared_ptr<const Routing> routing;  // null before the start is complete
-  std::shared_ptr<const config::Config> config;
+  std::shared_ptr<const Routing> routing;         // null before the start is complete
+  std::shared_ptr<const config::Config> config;   // what runs
+  std::shared_ptr<const config::Config> written;  // what the files say; `config` where they agree
   std::vector<std::shared_ptr<const ListenerCounters>> listeners;  // removed ones too, in the grace
   std::vector<RemovedBackend> removed;
   std::vector<std::shared_ptr<const PoolCounters>> removed_pools;
@@ -114,10 +98,11 @@ struct View {
   std::map<std::string, DurationHistogram> ring_build_duration;                    // by pool
   std::map<std::pair<std::string, std::string>, RemapTotals> remap_totals;         // (pool, cause)
   std::map<std::string, std::uint64_t> remaps_refused;                             // by pool
-  std::map<std::string, std::shared_ptr<const Remap>> last_remap;                  // by pool
+  std::map<std::string, RemapPtr> last_remap;                                      // by pool
   std::map<std::pair<std::string, std::string>, std::uint64_t> remapped_requests;  // (pool, cause)
-  std::vector<std::shared_ptr<const Remap>> history;  // newest first, at most 100
-  std::uint64_t remaps_total = 0;
+  History history;                 // newest first, at most 100, also of earlier processes
+  std::uint64_t remaps_total = 0;  // since the start
+  std::uint64_t last_remap_id = 0;
   std::chrono::steady_clock::time_point now{};  // when the view was taken
   bool ready = false;  // configuration loaded, listeners bound, not stopping
   bool stopping = false;
@@ -147,10 +132,16 @@ class Directory {
   // The newest applied state, before or after the workers took it over: routing and configuration
   // become what readers see; backends, pools and listeners that left keep their counters for the
   // grace.
+  // `written`: what the files say, where that is not what runs.
   void publish(std::shared_ptr<const Routing> routing, std::shared_ptr<const config::Config> config,
-               std::string config_file, std::string config_digest);
+               std::string config_file, std::string config_digest,
+               std::shared_ptr<const config::Config> written = nullptr);
+  // What an earlier process left behind; ids go on from there. REQUIRES: nothing is recorded yet.
+  void restore(SavedHistory saved);
   // One ring change of one pool; gives it its id.
-  std::shared_ptr<const Remap> record_remap(Remap remap);
+  RemapPtr record_remap(Remap remap);
+  // Pools whose change a guard refused.
+  void record_refusal(const std::vector<Report>& pools);
   // Every attempt to load the configuration, the start included: counts and remembers it.
   void record_reload(ReloadOutcome outcome);
   void record_ring_build(const std::string& pool, double seconds);
@@ -185,7 +176,9 @@ class Directory {
   void expire();
   void forget_pool(const std::string& name);
   void settle_watches();
-  void replace(const std::shared_ptr<const Remap>& remap, std::shared_ptr<const Remap> by);
+  void replace(const RemapPtr& remap, const RemapPtr& by);
+  void keep_limits();
+  void count_refusals(const std::vector<Report>& pools);
   void continue_watches(const Routing& routing);
   void copy_counters(View& view) const;
 
@@ -201,7 +194,7 @@ class Directory {
   Entries<std::string, ListenerCounters> listeners_;
   // Ring changes whose watch may still count; the sums of all others are in
   // state_.remapped_requests.
-  std::vector<std::shared_ptr<const Remap>> counting_;
+  std::vector<RemapPtr> counting_;
 };
 
 }  // namespace clockwise::upstream

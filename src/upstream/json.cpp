@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
@@ -52,11 +54,20 @@ class Writer {
  private:
   std::back_insert_iterator<std::string> end() { return std::back_inserter(out_); }
 
+  // The shortest text that gives the same number again; without an exponent unless it would be
+  // long.
   void write_number(double number) {
-    if (std::isfinite(number))
-      fmt::format_to(end(), "{}", number);
-    else
+    if (!std::isfinite(number)) {
       out_ += "null";
+      return;
+    }
+    const double size = std::abs(number);
+    const bool fixed = size == 0 || (size > 1e-20 && size < 1e20);
+    std::array<char, 64> text;
+    const auto done =
+        std::to_chars(text.data(), text.data() + text.size(), number,
+                      fixed ? std::chars_format::fixed : std::chars_format::scientific);
+    out_.append(text.data(), done.ptr);
   }
 
   void write_string(std::string_view text) {

@@ -117,7 +117,8 @@ json::object without_moves(const Report& report, bool with_guard_and_keys) {
 void write_moves(const Report& report, const std::function<void(std::string_view)>& sink) {
   std::vector<std::string> names;
   names.reserve(report.servers.size());
-  for (const ServerReport& server : report.servers) names.push_back(to_text(json::string(server.name)));
+  for (const ServerReport& server : report.servers)
+    names.push_back(to_text(json::string(server.name)));
   std::string text;
   for (const ring::Move& move : report.moves) {
     if (text.size() >= kPiece) {

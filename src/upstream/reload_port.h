@@ -1,7 +1,10 @@
-// How the admin API asks for a reload without knowing who performs it.
+// How the admin API asks for what changes the running proxy without knowing who performs it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <variant>
 
 #include "upstream/directory.h"
 
@@ -11,5 +14,28 @@ namespace clockwise::upstream {
 // routing (or nothing changed). Thread-safe to call.
 using ReloadRequest = std::function<void(Trigger trigger, bool force,
                                          std::function<void(const ReloadOutcome&)> done)>;
+
+// Why there is no way back to the ring before a change; nothing was tried.
+struct NoWayBack {
+  enum class Why {
+    unknown_change,  // no such entry in the history
+    not_kept,        // the history no longer knows the servers before it
+    pool_gone,
+    from_file,  // the pool's list comes from a file, which would say something else
+  };
+  Why why;
+  std::string message;
+};
+
+using RollbackResult = std::variant<ReloadOutcome, NoWayBack>;
+
+// Back to the ring before the change `id`; threads as above.
+using RollbackRequest = std::function<void(std::uint64_t id, bool force,
+                                           std::function<void(const RollbackResult&)> done)>;
+
+struct ControlPort {
+  ReloadRequest reload = {};
+  RollbackRequest rollback = {};
+};
 
 }  // namespace clockwise::upstream

@@ -54,6 +54,10 @@ struct RemapWatch {
   explicit RemapWatch(std::size_t workers) : requests(workers) {}
 
   std::shared_ptr<const ring::Ring> previous;
+  // The change left alone what a key is and how it is hashed: positions mean the same before and
+  // after. Otherwise only a key tells who owned it.
+  bool same_positions = true;
+  http::KeyTemplate previous_key;
   // previous server index -> index in the new list, or kGone.
   std::vector<ring::ServerIndex> now;
   std::vector<std::string> names;  // by previous server index

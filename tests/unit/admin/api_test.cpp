@@ -273,6 +273,74 @@ TEST_F(ApiTest, RefusedReloadNamesTheGuard) {
   EXPECT_EQ(body.at("pools").as_array().size(), 2U);
 }
 
+TEST_F(ApiTest, ARollbackAnswersAsAReloadDoes) {
+  upstream::ReloadOutcome outcome;
+  outcome.result = ReloadResult::applied;
+  outcome.trigger = Trigger::api;
+  world.next_rollback = outcome;
+  const Response response = world.post("/api/v1/remaps/7/rollback?force=1");
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(json::parse(response.body).at("result").as_string(), "applied");
+  world.post("/api/v1/remaps/18446744073709551615/rollback");
+  EXPECT_EQ(world.rollbacks,
+            (std::vector<std::pair<std::uint64_t, bool>>{{7, true}, {~std::uint64_t{0}, false}}));
+}
+
+TEST_F(ApiTest, NoWayBackSaysWhy) {
+  using Why = upstream::NoWayBack::Why;
+  struct Row {
+    Why why;
+    unsigned status;
+    const char* code;
+  };
+  for (const Row& row :
+       {Row{Why::unknown_change, 404, "not_found"}, Row{Why::not_kept, 409, "not_kept"},
+        Row{Why::pool_gone, 409, "pool_gone"}, Row{Why::from_file, 409, "from_file"}}) {
+    world.next_rollback = upstream::NoWayBack{row.why, "because"};
+    const Response response = world.post("/api/v1/remaps/1/rollback");
+    EXPECT_EQ(response.status, row.status) << row.code;
+    const json::value error = json::parse(response.body).at("error");
+    EXPECT_EQ(error.at("code").as_string(), row.code);
+    EXPECT_EQ(error.at("message").as_string(), "because");
+  }
+}
+
+TEST_F(ApiTest, AChangeThatIsNoNumberIsNotFound) {
+  for (const std::string id : {"x", "-1", "1.5", "18446744073709551616", ""})
+    EXPECT_EQ(world.post("/api/v1/remaps/" + id + "/rollback").status, 404U) << id;
+  EXPECT_TRUE(world.rollbacks.empty());
+  EXPECT_EQ(world.get("/api/v1/remaps/1/rollback").status, 405U);
+}
+
+TEST_F(ApiTest, ARollbackNeedsTheTokenToo) {
+  world.config.admin.token = "secret";
+  world.publish({"a"});
+  EXPECT_EQ(world.post("/api/v1/remaps/1/rollback").status, 401U);
+  EXPECT_TRUE(world.rollbacks.empty());
+}
+
+TEST_F(ApiTest, WhatRunsAndIsNotWrittenIsNamed) {
+  EXPECT_TRUE(world.json("/api/v1/status").at("differs_from_file").as_array().empty());
+  const auto running = std::make_shared<config::Config>(world.config);
+  auto file = std::make_shared<config::Config>(world.config);
+  config::Pool& pool = file->pools[0];
+  pool.ring.scheme.points = 7;
+  pool.servers[0].weight = 9;
+  pool.servers[0].state = config::ServerState::draining;
+  pool.servers[1].address.port = 1;
+  pool.servers[2].name = "z";
+  world.directory.publish(world.directory.view().routing, running, "clockwise.yaml", "0", file);
+  EXPECT_EQ(json::serialize(world.json("/api/v1/status").at("differs_from_file")),
+            R"([{"pool":"pages","server":null,"overridden":["ring"]},)"
+            R"({"pool":"pages","server":"a","overridden":["weight","state"]},)"
+            R"({"pool":"pages","server":"b","overridden":["address"]},)"
+            R"({"pool":"pages","server":"c","overridden":["added"]},)"
+            R"({"pool":"pages","server":"z","overridden":["removed"]}])");
+  const json::value servers = world.json("/api/v1/pools/pages").at("servers");
+  EXPECT_EQ(servers.at(0).at("overridden"), (json::array{"weight", "state"}));
+  EXPECT_EQ(servers.at(2).at("overridden"), (json::array{"added"}));
+}
+
 TEST_F(ApiTest, LargeAnswersAreCompressedWhenAsked) {
   Request request;
   request.target = "/metrics";

@@ -73,8 +73,9 @@ class ServerTest : public testing::Test {
 
   World world;
   std::promise<std::function<void(const upstream::ReloadOutcome&)>> asked;
-  AdminServer server{world.directory,
-                     [this](upstream::Trigger, bool, auto done) { asked.set_value(done); }};
+  AdminServer server{world.directory, {.reload = [this](upstream::Trigger, bool, auto done) {
+                       asked.set_value(done);
+                     }}};
   std::uint16_t port = 0;
 };
 

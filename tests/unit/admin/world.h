@@ -99,11 +99,19 @@ class World {
   upstream::ReloadOutcome next_outcome;  // what a reload will come to
   std::vector<bool> reloads;             // forced or not
   std::vector<std::string> warnings;
+  upstream::RollbackResult next_rollback;  // and a rollback
+  std::vector<std::pair<std::uint64_t, bool>> rollbacks;
   Api api{directory,
-          [this](upstream::Trigger, bool force, const auto& done) {
-            reloads.push_back(force);
-            done(next_outcome);
-          },
+          {.reload =
+               [this](upstream::Trigger, bool force, const auto& done) {
+                 reloads.push_back(force);
+                 done(next_outcome);
+               },
+           .rollback =
+               [this](std::uint64_t id, bool force, const auto& done) {
+                 rollbacks.emplace_back(id, force);
+                 done(next_rollback);
+               }},
           [this](std::string_view text) { warnings.emplace_back(text); }};
 };
 

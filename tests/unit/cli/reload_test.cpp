@@ -36,10 +36,11 @@ class ReloadCommand : public testing::Test {
   ReloadOutcome outcome;
   bool forced = false;
   upstream::Directory directory{1, upstream::WallClock::now()};
-  admin::AdminServer server{directory, [this](upstream::Trigger, bool force, const auto& done) {
+  admin::AdminServer server{directory,
+                            {.reload = [this](upstream::Trigger, bool force, const auto& done) {
                               forced = force;
                               done(outcome);
-                            }};
+                            }}};
   ReloadOptions options;
   std::string out, err;
 };

@@ -307,5 +307,247 @@ TEST_F(ReloaderTest, ManyReloadsKeepCountersAndABoundedHistory) {
   EXPECT_LE(directory_.view().history.size(), 100u);
 }
 
+// --- rollback ---------------------------------------------------------------------------------
+
+using upstream::NoWayBack;
+
+class RollbackTest : public ReloaderTest {
+ protected:
+  upstream::ReloadOutcome rollback(std::uint64_t id, bool force = false) {
+    auto result = reloader_->rollback(id, force);
+    if (const auto* none = std::get_if<NoWayBack>(&result)) {
+      ADD_FAILURE() << none->message;
+      return {};
+    }
+    return std::get<upstream::ReloadOutcome>(std::move(result));
+  }
+  NoWayBack no_way_back(std::uint64_t id) {
+    auto result = reloader_->rollback(id, true);
+    EXPECT_TRUE(std::holds_alternative<NoWayBack>(result));
+    return std::holds_alternative<NoWayBack>(result) ? std::get<NoWayBack>(result) : NoWayBack{};
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const upstream::Server& server : pages().servers) names.push_back(server.config.name);
+    return names;
+  }
+};
+
+TEST_F(RollbackTest, LeadsBackToTheRingBeforeTheChange) {
+  start(yaml({{"a", "127.0.0.1:1", 2}, {"b"}, {"c"}}));
+  const std::string digest = pages().digest;
+  reload(yaml({{"a", "127.0.0.1:2", 1}, {"c"}, {"d"}}));
+  const auto outcome = rollback(1);
+  ASSERT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_EQ(outcome.trigger, Trigger::api);
+  ASSERT_EQ(outcome.pools.size(), 1U);
+  EXPECT_EQ(outcome.pools[0].digest_after, digest);
+  EXPECT_EQ(pages().digest, digest);
+  EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(pages().servers[0].config.address.port, 1);
+  const upstream::View view = directory_.view();
+  EXPECT_EQ(view.history[0]->id, 2U);
+  EXPECT_EQ(view.history[0]->cause, "api");
+  EXPECT_EQ(view.remap_totals.at({"pages", "api"}).remaps, 1U);
+  EXPECT_EQ(attempts(ReloadResult::applied), 1U);  // no reload
+}
+
+TEST_F(RollbackTest, LeadsBackToOtherSettingsOfTheRing) {
+  start(yaml(numbered(3), "    ring: {points: 100}\n"));
+  const std::string digest = pages().digest;
+  ASSERT_EQ(reload(yaml(numbered(3), "    ring: {points: 50}\n"), true).result,
+            ReloadResult::applied);
+  EXPECT_EQ(rollback(1, true).result, ReloadResult::applied);
+  EXPECT_EQ(pages().digest, digest);
+  EXPECT_EQ(directory_.view().written->pools[0].ring.scheme.points, 50U);
+}
+
+TEST_F(RollbackTest, OtherSettingsOfThePoolStay) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5), "    timeouts: {connect: 5s}\n    max_remap: 70%\n"));
+  rollback(1);
+  EXPECT_EQ(pages().config.timeouts.connect, std::chrono::seconds(5));
+  EXPECT_EQ(pages().config.max_remap, 0.7);
+}
+
+TEST_F(RollbackTest, CanItselfBeRolledBack) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  const std::string digest = pages().digest;
+  rollback(1);
+  EXPECT_FALSE(directory_.view().written == directory_.view().config);
+  EXPECT_EQ(rollback(2).result, ReloadResult::applied);
+  EXPECT_EQ(pages().digest, digest);
+  EXPECT_EQ(directory_.view().written, directory_.view().config);  // nothing is overridden
+}
+
+TEST_F(RollbackTest, TheSameRingIsUnchanged) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  rollback(1);
+  const auto again = rollback(1);
+  EXPECT_EQ(again.result, ReloadResult::unchanged);
+  EXPECT_TRUE(again.pools.empty());
+  EXPECT_EQ(directory_.view().remaps_total, 2U);
+}
+
+TEST_F(RollbackTest, StandsUnderTheGuards) {
+  start(yaml(numbered(4)));
+  ASSERT_EQ(reload(yaml(numbered(12)), true).result, ReloadResult::applied);
+  const auto refused = rollback(1);
+  EXPECT_EQ(refused.result, ReloadResult::refused);
+  EXPECT_EQ(refused.refused_by, Guard::max_shrink);
+  EXPECT_THAT(refused.message, HasSubstr("a forced rollback of change 1 applies it"));
+  EXPECT_EQ(directory_.view().remaps_refused["pages"], 1U);
+  EXPECT_EQ(names().size(), 12U);
+  EXPECT_EQ(rollback(1, true).result, ReloadResult::applied);
+  EXPECT_TRUE(directory_.view().history[0]->forced);
+}
+
+TEST_F(RollbackTest, AReloadOfTheSameServersKeepsIt) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  rollback(1);
+  EXPECT_EQ(reload("# saved again\n" + yaml(numbered(5))).result, ReloadResult::unchanged);
+  const auto outcome = reload(yaml(numbered(5), "    timeouts: {connect: 5s}\n"));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  EXPECT_TRUE(outcome.pools.empty());
+  EXPECT_EQ(names().size(), 4U);
+}
+
+TEST_F(RollbackTest, AReloadOfOtherServersReplacesIt) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  rollback(1);
+  const auto outcome = reload(yaml(numbered(6)));
+  EXPECT_EQ(outcome.result, ReloadResult::applied);
+  ASSERT_EQ(outcome.notes.size(), 1U);
+  EXPECT_THAT(outcome.notes[0], HasSubstr("pool pages"));
+  EXPECT_EQ(names().size(), 6U);
+  EXPECT_EQ(directory_.view().written, directory_.view().config);
+}
+
+TEST_F(RollbackTest, AFileThatSaysTheSameAsTheRollbackEndsItUnchanged) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  rollback(1);
+  EXPECT_EQ(reload(yaml(numbered(4))).result, ReloadResult::unchanged);
+  EXPECT_EQ(directory_.view().written, directory_.view().config);
+  EXPECT_EQ(names().size(), 4U);
+}
+
+TEST_F(RollbackTest, ARefusedReloadKeepsIt) {
+  start(yaml(numbered(4)));
+  reload(yaml(numbered(5)));
+  rollback(1);
+  EXPECT_EQ(reload(yaml(numbered(40))).result, ReloadResult::refused);
+  EXPECT_EQ(reload(yaml(numbered(5))).result, ReloadResult::unchanged);
+  EXPECT_EQ(names().size(), 4U);
+}
+
+TEST_F(RollbackTest, NewAddressesOfNamesKeepIt) {
+  start(yaml({{"a", "a.test:80"}, {"b"}, {"c"}}));
+  reload(yaml({{"a", "a.test:80"}, {"b"}, {"c"}, {"d"}}));
+  rollback(1);
+  hosts_["a.test"] = {boost::asio::ip::make_address("192.0.2.7")};
+  reloader_->refresh_names(std::chrono::seconds(1));
+  EXPECT_NE(directory_.view().written, directory_.view().config);
+  EXPECT_EQ(names().size(), 3U);
+}
+
+TEST_F(RollbackTest, ANameThatIsGoneRefusesItWithoutAPlaceInTheFile) {
+  start(yaml({{"a", "a.test:80"}, {"b"}, {"c"}}));
+  reload(yaml({{"b"}, {"c"}}));
+  hosts_.clear();
+  const auto outcome = rollback(1);
+  EXPECT_EQ(outcome.result, ReloadResult::invalid);
+  EXPECT_EQ(outcome.message, "pools.pages.servers[0].address: \"a.test:80\" does not resolve");
+  EXPECT_EQ(outcome.errors.at(0).position.line, 0U);
+  EXPECT_EQ(names().size(), 2U);
+}
+
+TEST_F(RollbackTest, ThereIsNoWayBackToWhatIsNotKnown) {
+  start(yaml(numbered(4)));
+  EXPECT_EQ(no_way_back(1).why, NoWayBack::Why::unknown_change);
+  reload(yaml(numbered(5)));
+  EXPECT_EQ(no_way_back(0).why, NoWayBack::Why::unknown_change);
+  EXPECT_EQ(no_way_back(2).why, NoWayBack::Why::unknown_change);
+}
+
+TEST_F(RollbackTest, NorForAPoolThatIsGone) {
+  const std::string pool = "  other:\n    servers: [{name: x, address: \"127.0.0.1:1\"}";
+  start(yaml(numbered(4)) + pool + "]\n");
+  reload(yaml(numbered(4)) + pool + ", {name: y, address: \"127.0.0.1:1\"}]\n");
+  reload(yaml(numbered(4)));
+  const NoWayBack none = no_way_back(1);
+  EXPECT_EQ(none.why, NoWayBack::Why::pool_gone);
+  EXPECT_THAT(none.message, HasSubstr("pool other"));
+}
+
+TEST_F(RollbackTest, NorForAListInAFileWhichSaysWhatToEdit) {
+  const std::string main =
+      "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
+      "pools: {pages: {servers_from: {file: list.yaml}}}\n";
+  files_["list.yaml"] =
+      "servers: [{name: a, address: '10.0.0.1:80'}, {name: b, address: '10.0.0.2:80'}]\n";
+  start(main);
+  files_["list.yaml"] =
+      "servers: [{name: a, address: '10.0.0.1:80', weight: 2}, {name: c, address: "
+      "'10.0.0.3:80'}]\n";
+  ASSERT_EQ(reload(main, true).result, ReloadResult::applied);
+  const NoWayBack none = no_way_back(1);
+  EXPECT_EQ(none.why, NoWayBack::Why::from_file);
+  EXPECT_EQ(none.message,
+            "pool pages has its servers from \"list.yaml\", and that file would undo a rollback: "
+            "edit it: remove c; set the weight of a to 1; add b at 10.0.0.2:80, weight 1");
+}
+
+TEST_F(RollbackTest, ReachesWhatAnEarlierProcessChanged) {
+  start(yaml(numbered(4)));
+  const std::string digest = pages().digest;
+  reload(yaml(numbered(5)));
+  const std::string text = upstream::history_text(directory_.view().history, 1);
+
+  upstream::Directory later{1, upstream::WallClock::now()};
+  later.restore(*upstream::parse_history(text));
+  Reloader reloader("c.yaml", later, world());
+  FileMarks marks;
+  auto loaded = config::load("c.yaml", marking(world().read, marks), world().environment);
+  reloader.start(std::get<config::Loaded>(std::move(loaded)), std::move(marks));
+  EXPECT_EQ(later.view().last_remap.at("pages")->id, 1U);
+  const auto result = reloader.rollback(1, false);
+  EXPECT_EQ(std::get<upstream::ReloadOutcome>(result).result, ReloadResult::applied);
+  EXPECT_EQ(pages().digest, digest);
+  EXPECT_EQ(later.view().history[0]->id, 2U);
+  EXPECT_EQ(later.view().remaps_total, 1U);
+}
+
+// --- guards -----------------------------------------------------------------------------------
+
+TEST_F(ReloaderTest, TheLimitIsTheOneOfTheNewFile) {
+  start(yaml(numbered(2)));
+  EXPECT_EQ(reload(yaml(numbered(8), "    max_remap: 80%\n")).result, ReloadResult::applied);
+  EXPECT_EQ(reload(yaml(numbered(9), "    max_remap: 1%\n")).result, ReloadResult::refused);
+}
+
+TEST_F(ReloaderTest, APoolThatIsReplacedByAnotherNameIsNotGuarded) {
+  start(yaml(numbered(4)));
+  std::string renamed = yaml(numbered(1));
+  renamed.replace(renamed.find("pool: pages"), 11, "pool: sites");
+  renamed.replace(renamed.find("  pages:"), 8, "  sites:");
+  EXPECT_EQ(reload(renamed).result, ReloadResult::applied);
+}
+
+TEST_F(ReloaderTest, AnotherHashOrTagGivesKeysOtherPositions) {
+  start(yaml(numbered(3)));
+  reload(yaml(numbered(4)));
+  EXPECT_TRUE(pages().watch->same_positions);
+  for (const std::string ring : {"{scheme: nginx}", "{scheme: nginx, hash_tag: \"{}\"}"}) {
+    ASSERT_EQ(reload(yaml(numbered(4), "    ring: " + ring + "\n"), true).result,
+              ReloadResult::applied);
+    EXPECT_FALSE(pages().watch->same_positions) << ring;
+  }
+}
+
 }  // namespace
 }  // namespace clockwise::runtime

@@ -143,6 +143,43 @@ TEST_F(DirectoryTest, HistoryIsNewestFirstAndBounded) {
   EXPECT_DOUBLE_EQ(totals.keyspace_moved, 30.0);
 }
 
+TEST_F(DirectoryTest, GoesOnWhereAnEarlierProcessEnded) {
+  SavedHistory saved{.last_id = 41, .remaps = {}};
+  for (const std::uint64_t id : {40, 39}) {
+    saved.remaps.push_back(remap_of("p", id == 40 ? 0.75 : 0.5, nullptr));
+    saved.remaps.back().id = id;
+    saved.remaps.back().counted_before = 7;
+  }
+  directory.restore(std::move(saved));
+  publish({{"p", {}}});
+  EXPECT_EQ(directory.view().last_remap.at("p")->report.moved_ratio, 0.75);
+  EXPECT_EQ(directory.view().last_remap.at("p")->remapped_requests(), 7U);
+
+  EXPECT_EQ(directory.record_remap(remap_of("p", 0.25, nullptr))->id, 42U);
+  const View view = directory.view();
+  EXPECT_EQ(view.history.size(), 3U);
+  EXPECT_EQ(view.history.back()->id, 39U);
+  EXPECT_EQ(view.last_remap.at("p")->id, 42U);
+  EXPECT_EQ(view.remaps_total, 1U) << "counted since the start";
+  EXPECT_EQ(view.remap_totals.at({"p", "reload"}).remaps, 1U);
+  EXPECT_EQ(view.remapped_requests.at({"p", "reload"}), 0U);
+}
+
+TEST_F(DirectoryTest, AHistoryTooLargeForMemoryLosesItsOldestMoves) {
+  publish({{"p", {}}});
+  auto watch = std::make_shared<RemapWatch>(2);
+  Remap large = remap_of("p", 0.5, watch);
+  large.report.moves.resize(kInMemory.moves);
+  directory.record_remap(std::move(large));
+  EXPECT_EQ(directory.view().history[0]->moves_omitted, 0U);
+  directory.record_remap(remap_of("p", 0.1, nullptr));
+  watch->requests.at(0).cell.add(3);
+  const View view = directory.view();
+  EXPECT_EQ(view.history[1]->moves_omitted, kInMemory.moves);
+  EXPECT_EQ(view.history[1]->remapped_requests(), 3U) << "it goes on counting";
+  EXPECT_EQ(view.remapped_requests.at({"p", "reload"}), 3U);
+}
+
 TEST_F(DirectoryTest, RequestsOfExpiredWatchesStayInTheTotals) {
   publish({{"p", {}}});
   auto watch = std::make_shared<RemapWatch>(2);

@@ -16,6 +16,13 @@ TEST(JsonText, NumbersArePlainAndComeBack) {
   EXPECT_EQ(boost::json::parse(to_text(value)), value);
 }
 
+TEST(JsonText, SmallNumbersHaveNoExponent) {
+  EXPECT_EQ(to_text(boost::json::value(5e-5)), "0.00005");
+  EXPECT_EQ(to_text(boost::json::value(-1.25e-17)), "-0.0000000000000000125");
+  EXPECT_EQ(to_text(boost::json::value(1e300)), "1e+300");
+  EXPECT_EQ(to_text(boost::json::value(5e-324)), "5e-324");
+}
+
 TEST(JsonText, StringsAreAlwaysValid) {
   EXPECT_EQ(to_text(boost::json::value("a\"\\\n\x01é")), R"("a\"\\\n\u0001é")");
   for (const char* bad : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"})

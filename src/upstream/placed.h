@@ -1,0 +1,31 @@
+// A pool as far as it decides who owns a key and where that server is: the ring's settings and the
+// list of servers. Written down with each change in the history, read for the way back.
+//
+// Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/model.h"
+
+namespace clockwise::upstream {
+
+struct Placed {
+  config::Ring ring;
+  std::vector<config::Server> servers;
+
+  friend bool operator==(const Placed&, const Placed&) = default;
+};
+
+[[nodiscard]] Placed placed(const config::Pool& pool);
+
+// {"ring": {…}, "servers": […]}: JSON that reads as the pool's YAML.
+[[nodiscard]] std::string to_text(const Placed& placed);
+
+// Reads it by the rules of the configuration; the error is its first problem.
+[[nodiscard]] Result<Placed> parse_placed(const std::string& text);
+
+}  // namespace clockwise::upstream
