@@ -186,6 +186,27 @@ TEST_F(ApiTest, PlanReportsAgainstTheLiveRing) {
   EXPECT_EQ(world.directory.view().routing->pool("pages")->servers.size(), 3U) << "only a question";
 }
 
+TEST_F(ApiTest, PlanTellsWhatItMeansForTheTraffic) {
+  const upstream::View view = world.directory.view();
+  const upstream::Pool& pool = *view.routing->pool("pages");
+  const auto plan = [&] {
+    const Response response = world.post("/api/v1/pools/pages/plan",
+                                         "servers:\n  - {name: a, address: '127.0.0.1:8000'}\n");
+    return json::parse(response.body).at("pools").at(0);
+  };
+  EXPECT_EQ(plan().at("seen_keys").at("total").to_number<int>(), 0);
+  EXPECT_TRUE(plan().at("cost").at("requests_per_second").is_null());
+  for (int i = 0; i < 100; ++i)
+    pool.recent->by_worker.at(i % 2).add({.position = pool.ring->hash("k" + std::to_string(i)),
+                                          .at = upstream::steady_now(),
+                                          .answer = http::CacheAnswer::hit});
+  const json::value report = plan();
+  EXPECT_EQ(report.at("seen_keys").at("total").to_number<int>(), 100);
+  EXPECT_GT(report.at("seen_keys").at("moved").to_number<int>(), 0);
+  EXPECT_EQ(report.at("cost").at("hit_ratio").to_number<double>(), 1);
+  EXPECT_GT(report.at("cost").at("extra_fetches_per_second").to_number<double>(), 0);
+}
+
 TEST_F(ApiTest, PlanOfABadListSaysWhere) {
   const Response response =
       world.post("/api/v1/pools/pages/plan", "servers:\n  - {name: a, weight: heavy}\n");
