@@ -27,7 +27,9 @@ void KeyCounter::add(std::string_view key_before, std::string_view key_after) {
   ++total_;
   if (!owned_) return;
   const ring::Position position = before_.ring->hash(key_before);
-  const bool same = hashed_alike_ && key_before.data() == key_after.data();
+  // One and the same text, not only an equal one: it is a comparison of two words.
+  const bool same = hashed_alike_ && key_before.data() == key_after.data() &&
+                    key_before.size() == key_after.size();
   const ring::ServerIndex from = before_.ring->owner(position);
   const ring::ServerIndex to = after_.ring->owner(same ? position : after_.ring->hash(key_after));
   count(from * width_ + to);

@@ -8,8 +8,8 @@
 
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
+#include "base/large_vector.h"
 #include "upstream/plan.h"
 
 namespace clockwise::upstream {
@@ -42,7 +42,7 @@ class KeyCounter {
   std::size_t width_;  // servers after
   std::uint64_t total_ = 0;
   // Pairs of servers, before * width_ + after: a matrix of all, or those met where that is large.
-  std::vector<std::uint64_t> matrix_;
+  LargeVector<std::uint64_t> matrix_;
   std::unordered_map<std::size_t, std::uint64_t> pairs_;
 };
 

@@ -141,9 +141,10 @@ json::object to_json(const Report& report, bool with_guard_and_keys) {
 }
 
 void write_json(const Report& report, const std::function<void(std::string_view)>& sink) {
-  std::string text = "{";
-  for (const auto& member : without_moves(report, true)) {
-    if (text.size() > 1) text += ", ";
+  std::string text;
+  for (std::string_view before = "{"; const auto& member : without_moves(report, true)) {
+    text += before;
+    before = ", ";
     text += to_text(json::string(member.key())) + ": ";
     if (member.key() != "moves") {
       text += to_text(member.value());
