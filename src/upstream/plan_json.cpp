@@ -127,7 +127,7 @@ void write_moves(const Report& report, const std::function<void(std::string_view
     }
     fmt::format_to(std::back_inserter(text), "{}{{\"from\": {}, \"to\": {}, \"ratio\": {}}}",
                    &move == &report.moves.front() ? "" : ", ", names[move.from], names[move.to],
-                   move.ratio);
+                   to_text(number(move.ratio)));
   }
   sink(text);
 }
