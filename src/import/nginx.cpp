@@ -1,6 +1,7 @@
 // nginx.conf: upstreams become pools, servers become listeners.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <set>
 
@@ -17,8 +18,8 @@ void note_advice(const Reading& reading, const Directive& directive) {
 
 namespace {
 
-constexpr std::size_t kMaxFiles = 1'000;
-constexpr int kMaxIncludes = 16;  // inside each other
+constexpr std::size_t kMaxFiles = 300;
+constexpr std::size_t kMaxIncludes = 16;  // inside each other
 
 class NginxReader {
  public:
@@ -26,7 +27,8 @@ class NginxReader {
 
   void read() {
     std::vector<Directive> top = parse(reading_.source);
-    expand(top, 0);
+    chain_.push_back(reading_.source.name());
+    expand(top);
     if (!reading_.problems.empty()) return;
     for (const Directive& directive : top) collect(directive);
     for (const Directive& directive : top) read_top(directive);
@@ -50,23 +52,26 @@ class NginxReader {
   }
 
   // Puts what a file includes in the place of the directive, as nginx does.
-  void expand(std::vector<Directive>& directives, int depth) {
+  void expand(std::vector<Directive>& directives) {
     std::vector<Directive> out;
     for (Directive& directive : directives) {
-      if (directive.block) expand(directive.children, depth);
+      if (directive.block) expand(directive.children);
       const bool follow = directive.name() == "include" && directive.words.size() == 2;
       if (!follow) {
         out.push_back(std::move(directive));
         continue;
       }
-      std::vector<Directive> included = include(directive, depth);
-      expand(included, depth + 1);
+      const std::string path = resolved(directive.parameter(1));
+      std::vector<Directive> included = include(directive, path);
+      chain_.push_back(path);
+      expand(included);
+      chain_.pop_back();
       std::move(included.begin(), included.end(), std::back_inserter(out));
     }
     directives = std::move(out);
   }
 
-  std::vector<Directive> include(const Directive& directive, int depth) {
+  std::vector<Directive> include(const Directive& directive, const std::string& path) {
     const std::string_view name = directive.parameter(1);
     const auto skip = [&](std::string_view why) {
       note(reading_, directive,
@@ -75,8 +80,11 @@ class NginxReader {
     };
     if (name.find_first_of("*?[") != std::string_view::npos)
       return skip("it is a pattern; put the files it means into one, or import them one by one");
-    if (depth >= kMaxIncludes || files_.size() >= kMaxFiles) return skip("too many files");
-    const std::string path = resolved(name);
+    if (std::find(chain_.begin(), chain_.end(), path) != chain_.end())
+      return skip("the file includes itself");
+    if (chain_.size() > kMaxIncludes || files_.size() >= kMaxFiles)
+      return skip(
+          fmt::format("more than {} files, or {} inside each other", kMaxFiles, kMaxIncludes));
     auto text = reading_.read(path);
     if (const auto* reason = std::get_if<1>(&text))
       return skip(fmt::format("{} cannot be read ({})", path, *reason));
@@ -134,6 +142,7 @@ class NginxReader {
 
   const Reading& reading_;
   std::deque<config::Source> files_;
+  std::vector<std::string> chain_;  // the files around the directive at hand, the main file first
   std::vector<const Directive*> https_;
   std::vector<const Directive*> upstreams_;
   std::map<std::string, std::vector<const Directive*>> sets_;

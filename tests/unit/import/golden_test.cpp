@@ -173,6 +173,21 @@ TEST(ImportName, IsTheSameWhateverStandsBesideTheServer) {
   EXPECT_EQ(before.pools[0].servers[1].name, after.pools[0].servers[1].name);
 }
 
+TEST(ImportInclude, OfAFileInItselfEnds) {
+  const auto source = std::get<config::Source>(config::Source::decode(
+      "a/main.conf", "upstream a { server 10.0.0.1:80; }\ninclude part.conf;\n"));
+  const auto reader = [](const std::string& name) {
+    EXPECT_EQ(name, "a/part.conf");
+    return std::variant<std::string, std::string>(std::in_place_index<0>, "include part.conf;\n");
+  };
+  const Outcome outcome = read(Format::nginx, source, reader);
+  std::string notes;
+  for (const Note& note : std::get<Import>(outcome).notes) notes += note.text() + "\n";
+  EXPECT_THAT(notes, testing::HasSubstr(
+                         "a/part.conf:1: include \"part.conf\" is not followed: the file includes "
+                         "itself\n"));
+}
+
 TEST(ImportText, WithALineBreakIsRefused) {
   const auto source = std::get<config::Source>(
       config::Source::decode("nginx.conf", "upstream a { server \"a\\nb\"; }"));
