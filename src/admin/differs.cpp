@@ -19,11 +19,17 @@ void add_differences(const upstream::View& view, const config::Pool& running, js
   if (written != nullptr && written->ring != running.ring)
     all.push_back(difference(running.name, nullptr, json::array{"ring"}));
   const WrittenServers servers(view, running.name);
+  const std::size_t before = all.size();
   for (const config::Server& server : running.servers)
     if (json::array what = servers.overridden(server); !what.empty())
       all.push_back(difference(running.name, json::string(server.name), std::move(what)));
   for (const std::string_view name : servers.removed(running))
     all.push_back(difference(running.name, json::string(name), json::array{"removed"}));
+  const bool reordered =
+      written != nullptr && !std::ranges::equal(written->servers, running.servers, {},
+                                                &config::Server::name, &config::Server::name);
+  if (all.size() == before && reordered)
+    all.push_back(difference(running.name, nullptr, json::array{"order"}));
 }
 
 }  // namespace

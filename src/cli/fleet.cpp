@@ -24,10 +24,11 @@ FleetProxy ask(const std::string& url, const FleetOptions& options) {
       url, {.target = "/api/v1/pools", .token = options.token, .deadline = options.timeout});
   if (!answer)
     proxy.error = answer.error().message;
-  else if (!answer->contains("pools"))
-    proxy.error = fmt::format("{} is not the admin address of a proxy: no pools", url);
+  else if (auto pools = fleet_pools(*answer); pools)
+    proxy.pools = *std::move(pools);
   else
-    proxy.pools = fleet_pools(*answer);
+    proxy.error =
+        fmt::format("{} is not the admin address of a proxy: {}", url, pools.error().message);
   return proxy;
 }
 

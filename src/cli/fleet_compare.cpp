@@ -176,12 +176,15 @@ std::vector<std::string> Difference::urls() const {
   return all;
 }
 
-std::vector<FleetPool> fleet_pools(const json::object& answer) {
+Result<std::vector<FleetPool>> fleet_pools(const json::object& answer) {
+  const json::value* const told = answer.if_contains("pools");
+  if (told == nullptr || !told->is_array()) return fail("no pools");
   std::vector<FleetPool> pools;
-  for (const json::value& item : array_at(answer, "pools")) {
-    if (!item.is_object()) continue;
+  for (const json::value& item : told->get_array()) {
+    if (!item.is_object()) return fail("a pool that is no object");
     const json::object& object = item.get_object();
     FleetPool pool{text_at(object, "name"), text_at(object, "digest"), {}, {}};
+    if (pool.name.empty() || pool.digest.empty()) return fail("a pool without name or digest");
     for (const auto& setting : object_at(object, "ring"))
       pool.ring[setting.key()] = setting_text(setting.value());
     for (const json::value& server : array_at(object, "servers"))

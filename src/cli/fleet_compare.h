@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace clockwise::cli {
 
 struct FleetServer {
@@ -57,7 +59,8 @@ struct Camp {
 };
 
 // The pools of a proxy as GET /api/v1/pools answers, of older proxies as well.
-[[nodiscard]] std::vector<FleetPool> fleet_pools(const boost::json::object& answer);
+// The error says what is missing.
+[[nodiscard]] Result<std::vector<FleetPool>> fleet_pools(const boost::json::object& answer);
 
 // Every pool that some proxy has, sorted, with its camps: the largest first, of equal ones that of
 // the proxy named first. Valid as long as `proxies`.

@@ -86,6 +86,13 @@ class Cluster {
       pool_.scheme.placement = ring::Placement::maglev;
       return read_table(find(&cluster_, {"maglev_lb_config", "table_size"}));
     }
+    if (const Node* newer = find(&cluster_, "load_balancing_policy")) {
+      pool_.placed = false;
+      return lose(
+          *newer,
+          "load_balancing_policy is not read; write it as lb_policy RING_HASH or MAGLEV with "
+          "its ring_hash_lb_config or maglev_lb_config, and import that");
+    }
     pool_.placed = false;
     note(policy != nullptr ? *policy : cluster_,
          fmt::format(
@@ -142,15 +149,20 @@ class Cluster {
              "own and name that as fallback");
         continue;
       }
-      if (const Node* weight = find(group, "load_balancing_weight"))
-        note(*weight,
-             "the weight of a locality is not carried over; it counts with "
-             "locality_weighted_lb_config alone");
+      if (const Node* weight = find(group, "load_balancing_weight")) read_locality(*weight);
       const Node* endpoints = find(group, "lb_endpoints");
       if (endpoints == nullptr) continue;
       for (const Node* endpoint : endpoints->items)
         add_endpoint(*endpoint, text_of(find(group, {"locality", "zone"})));
     }
+  }
+
+  void read_locality(const Node& weight) {
+    if (find(&cluster_, {"common_lb_config", "locality_weighted_lb_config"}) != nullptr)
+      return lose(weight, "locality_weighted_lb_config weighs whole localities, which is not read");
+    note(weight,
+         "the weight of a locality is not carried over; it counts with "
+         "locality_weighted_lb_config alone");
   }
 
   void add_endpoint(const Node& node, std::string_view zone) {

@@ -111,8 +111,12 @@ class BackendReader {
   void read(Names& pools) {
     pool_.source_name = fmt::format("{} {}", section_.kind(), section_.name());
     read_default_server();
-    for (const ConfigLine* line : section_.lines)
+    for (const ConfigLine* line : section_.lines) {
       if (word(*line, 0) == "server") add_server(*line);
+      // Its servers take ids as well, so that all behind it have others.
+      if (word(*line, 0) == "server-template")
+        lose(*line, "server-template is not read; write its servers as server lines, in its place");
+    }
     if (all_.empty()) return note(*section_.head, "has no server, so it becomes no pool");
     pool_.name = pools.take(name_from(section_.name(), "pool"));
     pin_ids();
@@ -339,16 +343,15 @@ constexpr std::array kAdvice{
     Row{"maxconn", "is limits.max_connections of the listener here"},
     Row{"log", "is access_log here"},
     Row{"http-check", "is health of the pool here"},
-    Row{"server-template", "is not carried over: write its servers one by one, or servers_from"},
     Row{"errorfile", "is not carried over: errors are short plain texts"},
     Row{"stats", "is the admin address here: GET /metrics and /api/v1/pools"},
     Row{"monitor-uri", "is the admin address here: GET /healthz"},
 };
 
-constexpr std::array<std::string_view, 9> kReadHere{
+constexpr std::array<std::string_view, 10> kReadHere{
     "bind",   "balance",        "hash-type",       "hash-balance-factor",
     "server", "default-server", "default_backend", "timeout",
-    "mode"};
+    "mode",   "server-template"};
 
 class HaproxyReader {
  public:

@@ -119,7 +119,11 @@ class Upstream {
   }
 
   void read_weight(const Directive& directive, std::size_t index, Server& server) {
-    const std::string_view text = std::string_view(directive.words[index].text).substr(7);
+    const std::string_view word = directive.words[index].text;
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos)
+      return problem(directive, index, "weight takes its number right behind a =: weight=2");
+    const std::string_view text = word.substr(equals + 1);
     const auto weight = config::parse_integer(text, 1, 1'000'000'000);
     if (!weight)
       return problem(

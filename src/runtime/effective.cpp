@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "upstream/plan.h"
+
 namespace clockwise::runtime {
 namespace {
 
@@ -16,6 +18,15 @@ config::Config in_canonical_order(config::Config config) {
   std::ranges::sort(config.listeners, {}, &config::Listener::name);
   for (config::Pool& pool : config.pools) pool.servers = by_name(std::move(pool.servers));
   return config;
+}
+
+// Is one list of servers as good as the other? Another order is another ring where the scheme goes
+// by it, which the ring knows.
+bool same_servers(const config::Pool& a, const config::Pool& b) {
+  if (a.servers == b.servers) return true;
+  if (by_name(a.servers) != by_name(b.servers)) return false;
+  const auto ring = upstream::build_ring(a);
+  return ring && !(*ring)->order_matters();
 }
 
 template <class T>
@@ -38,12 +49,12 @@ Effective keep_until_restart(const config::Config& running, config::Config asked
 }
 
 bool same_meaning(const config::Config& a, const config::Config& b) {
-  return in_canonical_order(a) == in_canonical_order(b);
+  return in_canonical_order(a) == in_canonical_order(b) &&
+         std::ranges::equal(a.pools, b.pools, same_servers);
 }
 
 bool same_placement(const config::Pool& a, const config::Pool& b) {
-  return a.servers_file == b.servers_file && a.ring == b.ring &&
-         by_name(a.servers) == by_name(b.servers);
+  return a.servers_file == b.servers_file && a.ring == b.ring && same_servers(a, b);
 }
 
 }  // namespace clockwise::runtime

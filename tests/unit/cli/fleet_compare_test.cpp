@@ -155,7 +155,7 @@ TEST(Fleet, ReadsWhatTheApiAnswersAndWhatOlderProxiesLeaveOut) {
       R"({"pools": [{"name": "pages", "digest": "d", "ring": {"scheme": "haproxy", "table": 3,
           "key_ignore": ["a", "b"]}, "servers": [
           {"name": "a", "weight": 0.5, "state": "down", "label": "x", "id": 4}]}]})");
-  const FleetPool read = fleet_pools(now.get_object()).at(0);
+  const FleetPool read = fleet_pools(now.get_object())->at(0);
   EXPECT_EQ(read.name + read.digest, "pagesd");
   EXPECT_EQ(read.ring.at("scheme"), "haproxy");
   EXPECT_EQ(read.ring.at("table"), "3");
@@ -164,12 +164,20 @@ TEST(Fleet, ReadsWhatTheApiAnswersAndWhatOlderProxiesLeaveOut) {
   EXPECT_EQ(read.servers[0].state + read.servers[0].label, "downx");
   EXPECT_EQ(read.servers[0].id, 4U);
 
-  const json::value old = json::parse(
-      R"({"pools": [{"name": "pages", "digest": "d", "servers": [{"name": "a"}]}, 5]})");
-  const std::vector<FleetPool> pools = fleet_pools(old.get_object());
+  const json::value old =
+      json::parse(R"({"pools": [{"name": "pages", "digest": "d", "servers": [{"name": "a"}]}]})");
+  const std::vector<FleetPool> pools = *fleet_pools(old.get_object());
   ASSERT_EQ(pools.size(), 1U);
   EXPECT_THAT(pools[0].ring, IsEmpty());
   EXPECT_EQ(pools[0].servers[0].label, "a");
+}
+
+TEST(Fleet, TakesNothingElseForAProxy) {
+  for (const char* answer :
+       {R"({})", R"({"pools": 3})", R"({"pools": [5]})", R"({"pools": [{"name": "p"}]})",
+        R"({"pools": [{"name": "p", "digest": 7}]})", R"({"pools": [{"digest": "d"}]})"})
+    EXPECT_FALSE(fleet_pools(json::parse(answer).get_object())) << answer;
+  EXPECT_TRUE(fleet_pools(json::parse(R"({"pools": []})").get_object())->empty());
 }
 
 TEST(FleetText, ShowsWhoIsOnWhichSide) {

@@ -127,11 +127,13 @@ INSTANTIATE_TEST_SUITE_P(Import, BadImport, testing::ValuesIn(bad_files()), [](c
   return name;
 });
 
-// Reads a text as nginx.conf without includes.
-Import nginx(const std::string& text) {
-  const auto source = std::get<config::Source>(config::Source::decode("nginx.conf", text));
-  return std::get<Import>(read(Format::nginx, source, reader()));
+Import imported(Format format, const std::string& text) {
+  const auto source = std::get<config::Source>(config::Source::decode("source", text));
+  return std::get<Import>(read(format, source, reader()));
 }
+
+// Reads a text as nginx.conf without includes.
+Import nginx(const std::string& text) { return imported(Format::nginx, text); }
 
 TEST(ImportProof, FindsAServerThatOwnsOtherKeys) {
   Import import =
@@ -154,6 +156,26 @@ TEST(ImportProof, SaysWhereNothingIsKept) {
   EXPECT_THAT(pools[0].why_not, testing::HasSubstr("$is_args"));
   EXPECT_TRUE(pools[1].kept);
   EXPECT_THAT(pools[1].why_not, testing::HasSubstr("looks at no key"));
+}
+
+TEST(ImportProof, IsNoneWhereTheSourcePlacesByWhatIsNotRead) {
+  const std::string cluster =
+      "static_resources:\n  clusters:\n  - name: a\n    load_assignment:\n      endpoints:\n"
+      "      - load_balancing_weight: 3\n        lb_endpoints:\n        - endpoint: {address: "
+      "{socket_address: {address: 10.0.0.1, port_value: 80}}}\n";
+  const std::vector<std::tuple<Format, std::string, std::string>> sources{
+      {Format::haproxy,
+       "backend b\n mode http\n balance uri\n hash-type consistent\n"
+       " server-template t 1-3 a.example:80\n server a1 10.0.0.1:80\n",
+       "server-template"},
+      {Format::envoy, cluster + "    load_balancing_policy: {policies: []}\n",
+       "load_balancing_policy"},
+      {Format::envoy,
+       cluster +
+           "    lb_policy: RING_HASH\n    common_lb_config: {locality_weighted_lb_config: {}}\n",
+       "locality_weighted_lb_config"}};
+  for (const auto& [format, text, why] : sources)
+    EXPECT_THAT(imported(format, text).pools.at(0).moves, testing::HasSubstr(why));
 }
 
 TEST(ImportProof, AsksTheSameKeysInEachRun) {

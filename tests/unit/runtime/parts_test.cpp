@@ -191,6 +191,11 @@ TEST(SameMeaning, LeavesOutTheOrder) {
   std::swap(reordered.pools[0].servers[0], reordered.pools[0].servers[1]);
   std::swap(reordered.listeners[0], reordered.listeners[1]);
   EXPECT_TRUE(same_meaning(running(), reordered));
+  config::Config by_place = running();
+  by_place.pools[0].ring.scheme.placement = reordered.pools[0].ring.scheme.placement =
+      ring::Placement::modulo;
+  EXPECT_TRUE(same_meaning(by_place, by_place));
+  EXPECT_FALSE(same_meaning(by_place, reordered)) << "hash mod N goes by the order";
   reordered.pools[0].servers[0].weight = 2;
   EXPECT_FALSE(same_meaning(running(), reordered));
 }
