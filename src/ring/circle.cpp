@@ -27,8 +27,8 @@ Position last_position(int bits) { return ~Position{0} >> (64 - bits); }
 
 // Ends that ascend strictly, the last one at the top of the circle.
 struct CircleRing::Arcs {
-  std::vector<Position> ends;
-  std::vector<ServerIndex> owners;
+  LargeVector<Position> ends;
+  LargeVector<ServerIndex> owners;
 
   void add(Position end, ServerIndex owner) {
     if (!ends.empty() && ends.back() == end) return;  // a tie that is settled
@@ -41,8 +41,7 @@ struct CircleRing::Arcs {
   }
 };
 
-CircleRing::CircleRing(Hashing hashing, Rule rule, Ties ties, std::vector<Point> points,
-                       std::size_t servers)
+CircleRing::CircleRing(Hashing hashing, Rule rule, Ties ties, Points points, std::size_t servers)
     : Ring(hashing.hash, hashing.hash_tag),
       rule_(rule),
       bits_(hashing.bits),

@@ -36,7 +36,7 @@ class CircleRing final : public Ring {
 
   // `points` in any order; of equal positions the owner must stand first. `servers` is the length
   // of the list.
-  CircleRing(Hashing hashing, Rule rule, Ties ties, std::vector<Point> points, std::size_t servers);
+  CircleRing(Hashing hashing, Rule rule, Ties ties, Points points, std::size_t servers);
 
   // For functions without a state: `hash` of CircleRing::Hashing.
   template <Position (*Function)(std::string_view) noexcept>
@@ -74,10 +74,10 @@ class CircleRing final : public Ring {
   const Position top_;  // the last position of a key
   int shift_ = 63;
   bool even_ = true;  // no bucket holds so many arcs that a walk along it would be slow
-  std::vector<std::uint32_t> first_;  // bucket b begins at the first arc whose end is >= b << shift
+  LargeVector<std::uint32_t> first_;  // bucket b begins at the first arc whose end is >= b << shift
   // What a look-up touches lies apart from points_: half the memory, so more of it stays cached.
-  std::vector<Position> ends_;
-  std::vector<ServerIndex> owners_;
+  LargeVector<Position> ends_;
+  LargeVector<ServerIndex> owners_;
   std::vector<bool> has_points_;  // by server; a share of 0 does not tell: its points may be ties
 };
 

@@ -14,14 +14,14 @@ namespace {
 Position hash_key(std::string_view key) noexcept { return xxh64(key); }
 
 // The points of every member, members in the order of their labels.
-std::vector<Point> hash_points(Members members, std::span<const std::uint64_t> counts) {
+Points hash_points(Members members, std::span<const std::uint64_t> counts) {
   std::vector<ServerIndex> order(members.size());
   std::iota(order.begin(), order.end(), ServerIndex{0});
   std::sort(order.begin(), order.end(), [&](ServerIndex a, ServerIndex b) {
     return std::tie(members[a].label, a) < std::tie(members[b].label, b);
   });
 
-  std::vector<Point> points;
+  Points points;
   points.reserve(std::reduce(counts.begin(), counts.end()));
   for (const ServerIndex server : order) {
     NumberedText text(members[server].label + "-");

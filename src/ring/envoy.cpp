@@ -119,7 +119,7 @@ std::vector<std::uint64_t> envoy_counts(const Scheme& scheme, Members members) {
 BuiltRing build_envoy(const Scheme& scheme, Members members) {
   const std::vector<std::uint64_t> counts = envoy_counts(scheme, members);
   const bool by_murmur = scheme.hash == "murmur2";
-  std::vector<Point> points;
+  Points points;
   for (const ServerIndex server : by_label(members)) {
     NumberedText text(members[server].label + "_");
     for (std::uint64_t i = 0; i < counts[server]; ++i) {

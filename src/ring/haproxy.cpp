@@ -47,7 +47,7 @@ BuiltRing build_haproxy(const Scheme& scheme, Members members) {
   std::sort(order.begin(), order.end(),
             [&](ServerIndex a, ServerIndex b) { return ids[a] < ids[b]; });
 
-  std::vector<Point> points;
+  Points points;
   for (const ServerIndex server : order)
     for (std::uint32_t k = 0; k < counts[server]; ++k)
       points.push_back({avalanche(ids[server] * kIdStep + k), server});

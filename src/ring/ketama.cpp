@@ -137,9 +137,8 @@ std::string java_label(const Member& member) {
   return text.find('/') == std::string::npos ? "/" + text : text;
 }
 
-std::vector<Point> digest_points(Members members, std::span<const std::uint64_t> counts,
-                                 Label label) {
-  std::vector<Point> points;
+Points digest_points(Members members, std::span<const std::uint64_t> counts, Label label) {
+  Points points;
   for (ServerIndex server = 0; server < members.size(); ++server) {
     NumberedText text(label(members[server]) + "-");
     for (std::uint64_t i = 0; i < counts[server] / kWordsPerDigest; ++i) {
@@ -151,9 +150,9 @@ std::vector<Point> digest_points(Members members, std::span<const std::uint64_t>
   return points;
 }
 
-std::vector<Point> hashed_points(Members members, std::span<const std::uint64_t> counts,
-                                 Label label, const NamedHash& hash) {
-  std::vector<Point> points;
+Points hashed_points(Members members, std::span<const std::uint64_t> counts, Label label,
+                     const NamedHash& hash) {
+  Points points;
   for (ServerIndex server = 0; server < members.size(); ++server) {
     NumberedText text(label(members[server]) + "-");
     for (std::uint64_t i = 0; i < counts[server]; ++i)
@@ -163,8 +162,7 @@ std::vector<Point> hashed_points(Members members, std::span<const std::uint64_t>
 }
 
 // Of equal positions the server that is listed first owns it.
-BuiltRing circle(const Scheme& scheme, const NamedHash& hash, std::vector<Point> points,
-                 std::size_t servers) {
+BuiltRing circle(const Scheme& scheme, const NamedHash& hash, Points points, std::size_t servers) {
   constexpr int kPointBits = 32;
   return std::make_shared<const CircleRing>(circle_hashing(hash, kPointBits, scheme),
                                             Rule::successor, CircleRing::Ties::by_order,

@@ -76,7 +76,7 @@ std::vector<ServerIndex> by_name(Members members) {
 }
 
 void add_custom_points(const Scheme& scheme, const Member& member, ServerIndex server,
-                       std::uint64_t count, std::vector<Point>& points) {
+                       std::uint64_t count, Points& points) {
   const NamedHash& hash = hash_of(scheme);
   std::string text;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -112,7 +112,7 @@ std::vector<std::uint64_t> custom_counts(const Scheme& scheme, Members members) 
 
 BuiltRing build_custom(const Scheme& scheme, Members members) {
   const std::vector<std::uint64_t> counts = custom_counts(scheme, members);
-  std::vector<Point> points;
+  Points points;
   points.reserve(std::reduce(counts.begin(), counts.end()));
   for (const ServerIndex server : by_name(members))
     add_custom_points(scheme, members[server], server, counts[server], points);
@@ -141,7 +141,7 @@ BuiltRing build_modulo(const Scheme& scheme, Members members) {
 }
 
 std::shared_ptr<const Ring> build_siphash_u32(std::uint32_t points, std::uint32_t servers) {
-  std::vector<Point> made;
+  Points made;
   for (ServerIndex server = 0; server < servers; ++server)
     for (std::uint32_t i = 0; i < points; ++i)
       made.push_back({siphash13(octets_of(server) + octets_of(i)), server});

@@ -62,7 +62,7 @@ std::vector<Owner> owners_of(Members members) {
 }
 
 // A chain: each point is the checksum of the text and the point before it.
-void add_points(const Owner& owner, std::string_view label, std::vector<Point>& points) {
+void add_points(const Owner& owner, std::string_view label, Points& points) {
   const std::uint32_t base = crc32(hashed_text(label));
   std::uint32_t position = 0;
   for (std::uint64_t i = 0; i < owner.points; ++i) {
@@ -153,7 +153,7 @@ std::vector<std::uint64_t> nginx_counts(const Scheme&, Members members) {
 
 BuiltRing build_nginx(const Scheme& scheme, Members members) {
   const std::vector<Owner> owners = owners_of(members);
-  std::vector<Point> points;
+  Points points;
   for (const Owner& owner : owners) add_points(owner, members[owner.server].label, points);
   points = sorted_by_position(points, kConsistent.bits);
 

@@ -67,16 +67,16 @@ std::vector<ServerIndex> weighted_list(Members members) {
 
 // Hashes mostly spread evenly, so dealing the points into buckets all but sorts them; what shares a
 // bucket is sorted there.
-std::vector<Point> sorted_by_position(const std::vector<Point>& unsorted, int bits) {
+Points sorted_by_position(const Points& unsorted, int bits) {
   const int top_bits =
       std::clamp(std::countr_zero(std::bit_ceil(unsorted.size())), 1, std::min(bits, 31));
   const int shift = bits - top_bits;
-  std::vector<std::uint32_t> first((std::size_t{1} << top_bits) + 1);
+  LargeVector<std::uint32_t> first((std::size_t{1} << top_bits) + 1);
   for (const Point& point : unsorted) ++first[(point.position >> shift) + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
 
-  std::vector<Point> sorted(unsorted.size());
-  std::vector<std::uint32_t> next = first;
+  Points sorted(unsorted.size());
+  LargeVector<std::uint32_t> next = first;
   for (const Point& point : unsorted) sorted[next[point.position >> shift]++] = point;
   for (std::size_t b = 0; b + 1 < first.size(); ++b)
     sort_stably(std::span(sorted).subspan(first[b], first[b + 1] - first[b]));
@@ -89,7 +89,7 @@ bool servers_share_a_position(std::span<const Point> sorted) {
          }) != sorted.end();
 }
 
-void lead_past_the_dead(std::vector<Point>& sorted, Members members) {
+void lead_past_the_dead(Points& sorted, Members members) {
   std::optional<ServerIndex> next;
   for (int round = 0; round < 2; ++round)  // the last points lead to the first ones
     for (auto point = sorted.rbegin(); point != sorted.rend(); ++point) {

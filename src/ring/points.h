@@ -40,7 +40,7 @@ class NumberedText {
 
 // By position; equal positions stay in the order they came in. Fast for positions that are spread
 // evenly over 2^bits.
-[[nodiscard]] std::vector<Point> sorted_by_position(const std::vector<Point>& unsorted, int bits);
+[[nodiscard]] Points sorted_by_position(const Points& unsorted, int bits);
 
 // Do two servers have a point at one position? REQUIRES: `sorted` is sorted by position.
 [[nodiscard]] bool servers_share_a_position(std::span<const Point> sorted);
@@ -48,6 +48,6 @@ class NumberedText {
 // For peers that leave the points of a server that is down where they are and walk past them: each
 // of these points gets the owner of the next one, over the top, whose server is live. Without any
 // live server no point is left. REQUIRES: `sorted` is sorted by position.
-void lead_past_the_dead(std::vector<Point>& sorted, Members members);
+void lead_past_the_dead(Points& sorted, Members members);
 
 }  // namespace clockwise::ring

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/large_vector.h"
 #include "ring/arc.h"
 
 namespace clockwise::ring {
@@ -28,6 +29,8 @@ struct Point {
 
   friend bool operator==(const Point&, const Point&) = default;
 };
+
+using Points = LargeVector<Point>;
 
 // How positions map to owners, for whoever compares two rings (ring/remap.h). Either a circle of
 // arcs or a table; a ring that is neither (rendezvous, jump) can only be sampled.
@@ -86,7 +89,7 @@ class Ring {
 
   Ring(KeyHash of_key, std::string hash_tag) : hash_(of_key), hash_tag_(std::move(hash_tag)) {}
 
-  std::vector<Point> points_;
+  Points points_;
   std::vector<double> shares_;
   Layout layout_;            // its spans point into the derived ring
   std::size_t on_ring_ = 0;  // how many servers own something or could after others are excluded

@@ -22,7 +22,7 @@ std::vector<std::uint64_t> varnish_counts(const Scheme& scheme, Members members)
 
 BuiltRing build_varnish(const Scheme& scheme, Members members) {
   const std::vector<std::uint64_t> counts = varnish_counts(scheme, members);
-  std::vector<Point> points;
+  Points points;
   for (ServerIndex server = 0; server < members.size(); ++server) {
     NumberedText text(members[server].label);
     for (std::uint64_t i = 0; i < counts[server]; ++i)

@@ -30,17 +30,26 @@ void KeyCounter::add(std::string_view key_before, std::string_view key_after) {
   // One and the same text, not only an equal one: it is a comparison of two words.
   const bool same = hashed_alike_ && key_before.data() == key_after.data() &&
                     key_before.size() == key_after.size();
-  const ring::ServerIndex from = before_.ring->owner(position);
-  const ring::ServerIndex to = after_.ring->owner(same ? position : after_.ring->hash(key_after));
-  count(from * width_ + to);
+  wait({position, same ? position : after_.ring->hash(key_after)});
 }
 
 void KeyCounter::add_position(ring::Position position) {
   ++total_;
-  if (owned_) count(before_.ring->owner(position) * width_ + after_.ring->owner(position));
+  if (owned_) wait({position, position});
 }
 
-KeyCount KeyCounter::result() const {
+void KeyCounter::look_up() {
+  std::array<std::size_t, std::tuple_size_v<decltype(waiting_)>> pairs;
+  for (std::size_t i = 0; i < waiting_count_; ++i)
+    pairs[i] = before_.ring->owner(waiting_[i].before) * width_;
+  for (std::size_t i = 0; i < waiting_count_; ++i)
+    pairs[i] += after_.ring->owner(waiting_[i].after);
+  for (std::size_t i = 0; i < waiting_count_; ++i) count(pairs[i]);
+  waiting_count_ = 0;
+}
+
+KeyCount KeyCounter::result() {
+  look_up();
   KeyCount found;
   found.total = total_;
   const auto take = [&](std::size_t pair, std::uint64_t count) {

@@ -6,6 +6,7 @@
 //   report.keys = counter.result();
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <unordered_map>
 
@@ -26,9 +27,19 @@ class KeyCounter {
   // One request by the position that both rings give its key. REQUIRES: they hash keys alike.
   void add_position(ring::Position position);
 
-  [[nodiscard]] KeyCount result() const;  // moves sorted by (from, to)
+  [[nodiscard]] KeyCount result();  // moves sorted by (from, to)
 
  private:
+  // Of one request on both rings.
+  struct Positions {
+    ring::Position before, after;
+  };
+
+  void wait(Positions positions) {
+    waiting_[waiting_count_++] = positions;
+    if (waiting_count_ == waiting_.size()) look_up();
+  }
+  void look_up();
   void count(std::size_t pair) {
     if (matrix_.empty())
       ++pairs_[pair];
@@ -41,6 +52,10 @@ class KeyCounter {
   bool hashed_alike_;  // a key has one position for both
   std::size_t width_;  // servers after
   std::uint64_t total_ = 0;
+  // Looked up together: a large ring is not in the caches, and while one key waits for the memory
+  // the next ones can start.
+  std::array<Positions, 64> waiting_;
+  std::size_t waiting_count_ = 0;
   // Pairs of servers, before * width_ + after: a matrix of all, or those met where that is large.
   LargeVector<std::uint64_t> matrix_;
   std::unordered_map<std::size_t, std::uint64_t> pairs_;

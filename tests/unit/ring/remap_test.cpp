@@ -32,7 +32,7 @@ Position hash_nothing(std::string_view) noexcept { return 0; }
 // A ring whose points the test places itself.
 class PlacedRing {
  public:
-  PlacedRing(std::vector<Point> points, std::size_t servers)
+  PlacedRing(Points points, std::size_t servers)
       : ring_({CircleRing::hash_with<hash_nothing>, "none", 64, {}}, Rule::successor,
               CircleRing::Ties::by_order, std::move(points), servers) {}
   ServerIndex owner(Position position) const { return ring_.owner(position); }
@@ -57,8 +57,8 @@ std::vector<NamedMove> moves(const Ring* before, const Ring* after) {
 // Points on a circle cut into 64 cells: the brute-force count asks each cell.
 constexpr Position kCell = Position{1} << 58;
 
-std::vector<Point> any_points() {
-  std::vector<Point> points;
+Points any_points() {
+  Points points;
   const auto cells = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<Position>>(rc::gen::inRange<Position>(0, 64)));
   for (const Position cell : cells)

@@ -22,7 +22,7 @@ class HandMadeRing final : public ring::Ring {
  public:
   explicit HandMadeRing(std::vector<Point> points)
       : Ring([](const Ring&, std::string_view key) noexcept { return Position{key.size()}; }, "") {
-    points_ = std::move(points);
+    points_.assign(points.begin(), points.end());
   }
   ring::ServerIndex owner(Position position) const noexcept override {
     return successor(position, {})->server;
