@@ -7,6 +7,7 @@
 #include <array>
 
 #include "config/keys.h"
+#include "ring/prime.h"
 
 namespace clockwise::config {
 namespace {
@@ -39,25 +40,18 @@ void read_hash_tag(const Field& field, std::string& tag) {
 
 // Parameters of schemes.
 
-bool is_prime(std::uint32_t number) {
-  if (number < 2) return false;
-  for (std::uint32_t divisor = 2; std::uint64_t{divisor} * divisor <= number; ++divisor)
-    if (number % divisor == 0) return false;
-  return true;
-}
-
 // The next prime that a table may have, or the last one.
 std::uint32_t near_prime(std::uint32_t number) {
   for (std::uint32_t up = number; up <= kMaxPoints; ++up)
-    if (is_prime(up)) return up;
-  while (!is_prime(number)) --number;
+    if (ring::is_prime(up)) return up;
+  while (!ring::is_prime(number)) --number;
   return number;
 }
 
 void read_table(const Field& field, std::uint32_t& table) {
   std::uint32_t slots = table;
   integer(slots, 2, kMaxPoints)(field);
-  if (is_prime(slots))
+  if (ring::is_prime(slots))
     table = slots;
   else
     field.error(fmt::format("is not a prime number; {} is", near_prime(slots)));

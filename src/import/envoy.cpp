@@ -18,6 +18,7 @@
 #include "import/readers.h"
 #include "import/spans.h"
 #include "import/tree.h"
+#include "ring/prime.h"
 
 namespace clockwise::importer {
 namespace {
@@ -117,15 +118,9 @@ class Cluster {
   // Envoy refuses others too: the steps of a server must reach every slot.
   void read_table(const Node* size) {
     number(size, pool_.scheme.table);
-    if (!is_prime(pool_.scheme.table))
+    if (!ring::is_prime(pool_.scheme.table))
       reading_.problem(size->place,
                        fmt::format("table_size: {} is no prime", quoted(text_of(size))));
-  }
-
-  static bool is_prime(std::uint32_t number) {
-    for (std::uint32_t divisor = 2; divisor <= number / divisor; ++divisor)
-      if (number % divisor == 0) return false;
-    return number >= 2;
   }
 
   void number(const Node* node, std::uint32_t& out) const {

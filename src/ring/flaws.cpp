@@ -8,6 +8,7 @@
 #include <map>
 
 #include "ring/builders.h"
+#include "ring/prime.h"
 
 namespace clockwise::ring {
 namespace {
@@ -58,13 +59,6 @@ Flaw label_flaw(const Scheme& scheme) {
     if (scheme.label.find(part) == std::string::npos)
       return fmt::format("label \"{}\" lacks {}: points would coincide", scheme.label, part);
   return std::nullopt;
-}
-
-bool is_prime(std::uint32_t number) {
-  if (number < 2) return false;
-  for (std::uint64_t divisor = 2; divisor * divisor <= number; ++divisor)
-    if (number % divisor == 0) return false;
-  return true;
 }
 
 Flaw table_flaw(const Scheme& scheme, Members members) {
