@@ -120,35 +120,49 @@ class Reading {
   void take(std::string_view line) {
     ++lines_;
     if (line.empty()) return;
-    if (!format_) {
-      format_ = detect_key_format(line);
-      log_.emplace(*format_);
-    }
-    if (*format_ == KeyFormat::plain) {
+    if (log_) return count_line(line, lines_);
+    first_.emplace_back(line);
+    first_numbers_.push_back(lines_);
+    if (first_.size() == kLinesToDetect) detect();
+  }
+
+  void finish() {
+    if (!log_) detect();
+    if (bad_ > 0)
+      fmt::print(stderr,
+                 "note: {} is read as a {}: {} of {} lines have no request and are left out, "
+                 "first line {}\n",
+                 name_, to_string(format_), bad_, lines_, first_bad_);
+    for (Count& count : counts_) count.finish();
+  }
+
+ private:
+  void detect() {
+    format_ = detect_key_format(first_);
+    log_.emplace(format_);
+    for (std::size_t i = 0; i < first_.size(); ++i) count_line(first_[i], first_numbers_[i]);
+    first_.clear();
+  }
+
+  void count_line(std::string_view line, std::uint64_t number) {
+    if (format_ == KeyFormat::plain) {
       for (Count& count : counts_) count.add(line);
       return;
     }
     const std::optional<KeyParts> request = log_->request(line);
     if (!request) {
-      if (bad_++ == 0) first_bad_ = lines_;
+      if (bad_++ == 0) first_bad_ = number;
       return;
     }
     for (Count& count : counts_) count.add(*request);
   }
 
-  void finish() {
-    if (bad_ > 0)
-      fmt::print(stderr,
-                 "note: {}: {} of {} lines have no request and are left out, first line {}\n",
-                 name_, bad_, lines_, first_bad_);
-    for (Count& count : counts_) count.finish();
-  }
-
- private:
   std::string name_;
   std::vector<Count> counts_;
-  std::optional<KeyFormat> format_;
-  std::optional<LogReader> log_;
+  std::vector<std::string> first_;  // lines that wait for the format
+  std::vector<std::uint64_t> first_numbers_;
+  KeyFormat format_ = KeyFormat::plain;
+  std::optional<LogReader> log_;  // once the format is known
   std::uint64_t lines_ = 0, bad_ = 0, first_bad_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cli/json_line.h"
+#include "config/values.h"
 
 namespace clockwise::cli {
 namespace {
@@ -46,6 +47,33 @@ std::optional<std::string_view> quoted_request(std::string_view line) {
     if (rest[at] == '\\') ++at;
   }
   return std::nullopt;
+}
+
+bool is_address(std::string_view text) {
+  return text.find('/') == std::string_view::npos && config::parse_network(text).has_value();
+}
+
+// The port behind the last colon; empty when no digits stand there.
+std::string_view port_of(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view port = text.substr(colon + 1);
+  return port.find_first_not_of("0123456789") == std::string_view::npos ? port : std::string_view();
+}
+
+// Who asked whom, from the words before the time. The second one is "-" in nearly every log.
+void set_peers(std::string_view line, KeyParts& parts) {
+  const std::string_view first = line.substr(0, line.find(' '));
+  const std::string_view rest = line.substr(std::min(first.size() + 1, line.size()));
+  const std::string_view second = rest.substr(0, rest.find(' '));
+  parts.client_ip = first;
+  if (second == "-" || second.starts_with('[') || is_address(first)) return;
+  const std::string_view port = port_of(first);
+  if (port.empty() && !is_address(second)) return;
+  parts.client_ip = second;
+  if (parts.host.empty()) parts.host = first;
+  if (parts.scheme.empty() && port == "443") parts.scheme = "https";
+  if (parts.scheme.empty() && port == "80") parts.scheme = "http";
 }
 
 // What a field of a log means, in the order of preference.
@@ -119,11 +147,36 @@ bool scan(std::string_view text, Found& found) {
 
 }  // namespace
 
+std::string_view to_string(KeyFormat format) noexcept {
+  switch (format) {
+    case KeyFormat::plain:
+      break;
+    case KeyFormat::combined:
+      return "combined access log";
+    case KeyFormat::json:
+      return "JSON access log";
+  }
+  return "list of keys";
+}
+
 KeyFormat detect_key_format(std::string_view line) {
   Found found;
   if (line.starts_with('{') && scan(line, found)) return KeyFormat::json;
   // A first request that could not be read ("-") is still a line of a log.
   return quoted_request(line) ? KeyFormat::combined : KeyFormat::plain;
+}
+
+KeyFormat detect_key_format(std::span<const std::string> lines) {
+  KeyFormat first = KeyFormat::plain;
+  std::ptrdiff_t lead = 0;  // of the first kind of log over the other
+  for (const std::string& line : lines) {
+    const KeyFormat format = detect_key_format(line);
+    if (format == KeyFormat::plain) continue;
+    if (first == KeyFormat::plain) first = format;
+    lead += format == first ? 1 : -1;
+  }
+  if (lead >= 0) return first;
+  return first == KeyFormat::json ? KeyFormat::combined : KeyFormat::json;
 }
 
 std::optional<http::KeyParts> LogReader::request(std::string_view line) {
@@ -134,8 +187,8 @@ std::optional<http::KeyParts> LogReader::combined(std::string_view line) {
   const auto request = quoted_request(line);
   if (!request) return std::nullopt;
   KeyParts parts{};
-  parts.client_ip = line.substr(0, line.find(' '));
   if (!set_request_line(unescaped(*request, unescaped_[0]), parts)) return std::nullopt;
+  set_peers(line, parts);
   return parts;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,10 +20,23 @@ enum class KeyFormat {
   json,      // one object a line: ours, nginx, Caddy, Envoy, Traefik
 };
 
-// By the first line of a file that is not empty.
+[[nodiscard]] std::string_view to_string(KeyFormat format) noexcept;
+
+// Of one line.
 [[nodiscard]] KeyFormat detect_key_format(std::string_view line);
 
+// Of the first lines of a file, so many as are enough: a rotated log may start in the middle of a
+// line, or with a request that could not be read. One line of a log makes it a log, since keys that
+// look like one are rarer than logs with other lines in them; of both kinds the more frequent, of
+// equally many the first.
+inline constexpr std::size_t kLinesToDetect = 10;
+[[nodiscard]] KeyFormat detect_key_format(std::span<const std::string> lines);
+
 // Reads the lines of one log. One thread.
+//
+// A combined line may have the virtual host before the client, as Apache's vhost_combined has it
+// ("www.example.com:443 10.0.0.9 - - [..."): then it tells the host, and the scheme where the port
+// is 80 or 443.
 class LogReader {
  public:
   explicit LogReader(KeyFormat format) : format_(format) {}

@@ -114,6 +114,30 @@ TEST_F(KeyFile, SaysHowManyLinesHaveNoRequest) {
               HasSubstr("2 of 3 lines have no request and are left out, first line 2"));
 }
 
+TEST_F(KeyFile, ReadsALogThatStartsInTheMiddleOfALine) {
+  std::string text = "P/1.1\" 200 7 \"-\" \"curl\"\n\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("h - - [d] \"GET /{} HTTP/1.1\" 200 7\n", i);
+  const Counted counted = count(text, three_, four_);
+  EXPECT_EQ(counted.keys.total, 100u);
+  EXPECT_THAT(counted.said,
+              HasSubstr(" is read as a combined access log: 1 of 102 lines have no request and are "
+                        "left out, first line 1\n"));
+}
+
+TEST_F(KeyFile, MakesKeysOfTheVirtualHostAndTheClient) {
+  const std::string key = "{scheme}://{host}/{client_ip}";
+  const BuiltPool before{pool_of(3, key)}, after{pool_of(4, key)};
+  std::string text;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 200; ++i) {
+    text += fmt::format("www{}.example:443 10.0.0.{} - - [d] \"GET /a HTTP/1.1\" 200 7\n", i, i);
+    keys.push_back(fmt::format("https://www{}.example/10.0.0.{}", i, i));
+  }
+  const Counted counted = count(text, before, after);
+  EXPECT_EQ(counted.keys.moved, moved(keys, before, after));
+  EXPECT_THAT(counted.said, IsEmpty());
+}
+
 TEST_F(KeyFile, SaysWhatTheTemplateMissesInTheLog) {
   const BuiltPool before{pool_of(3, "{header:accept}{uri}")},
       after{pool_of(4, "{header:accept}{uri}")};

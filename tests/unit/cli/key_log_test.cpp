@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace clockwise::cli {
 namespace {
@@ -27,6 +29,23 @@ TEST(KeyLog, DetectsTheFormat) {
       {R"({"msg":"started","level":"info"})", KeyFormat::json},
   };
   for (const auto& [line, format] : rows) EXPECT_EQ(detect_key_format(line), format) << line;
+}
+
+TEST(KeyLog, DetectsTheFormatOverTheFirstLines) {
+  const std::string combined = R"(h - - [d] "GET /a HTTP/1.1" 200 7)", json = R"({"target":"/a"})";
+  const std::pair<std::vector<std::string>, KeyFormat> rows[] = {
+      {{}, KeyFormat::plain},
+      {{"/a", "/b"}, KeyFormat::plain},
+      {{R"(.1" 200 7 "-" "curl")", combined}, KeyFormat::combined},
+      {{R"(rget":"/cut"})", json, json}, KeyFormat::json},
+      {{"# a comment", "# another", "# a third", combined}, KeyFormat::combined},
+      {{json, combined, combined}, KeyFormat::combined},
+      {{combined, json, json}, KeyFormat::json},
+      {{combined, json}, KeyFormat::combined},
+      {{json, combined}, KeyFormat::json},
+  };
+  for (const auto& [lines, format] : rows)
+    EXPECT_EQ(detect_key_format(lines), format) << testing::PrintToString(lines);
 }
 
 struct Row {
@@ -115,6 +134,42 @@ TEST(KeyLog, TellsWhatElseALineHasOfTheRequest) {
   EXPECT_EQ(request->method, "HEAD");
   EXPECT_EQ(request->scheme, "http");
   EXPECT_EQ(request->host, "h");
+}
+
+TEST(KeyLog, FindsTheVirtualHostBeforeTheClient) {
+  struct Peers {
+    const char* line;
+    std::string_view host, client, scheme;
+  };
+  const Peers rows[] = {
+      {R"(www.example.com:443 10.0.0.9 - - [d] "GET /a HTTP/1.1" 200 7 "-" "curl")",
+       "www.example.com:443", "10.0.0.9", "https"},
+      {R"(www.example.com:80 fd00::1 - a user [d] "GET /a HTTP/1.1" 200 7)", "www.example.com:80",
+       "fd00::1", "http"},
+      {R"(www.example.com:8080 client.example.net - - [d] "GET /a HTTP/1.1" 200 7)",
+       "www.example.com:8080", "client.example.net", ""},
+      {R"(www.example.com 10.0.0.9 - - [d] "GET /a HTTP/1.1" 200 7)", "www.example.com", "10.0.0.9",
+       ""},
+      {R"([fd00::2]:443 10.0.0.9 - - [d] "GET /a HTTP/1.1" 200 7)", "[fd00::2]:443", "10.0.0.9",
+       "https"},
+      {R"(www.example.com:80 10.0.0.9 - - [d] "GET https://h:8/a HTTP/1.1" 200 7)", "h:8",
+       "10.0.0.9", "https"},
+      // The client alone, whatever identity and user follow it.
+      {R"(10.0.0.9 - - [d] "GET /a HTTP/1.1" 200 7)", "", "10.0.0.9", ""},
+      {R"(fd00::80 ident user [d] "GET /a HTTP/1.1" 200 7)", "", "fd00::80", ""},
+      {R"(client.example.net ident user [d] "GET /a HTTP/1.1" 200 7)", "", "client.example.net",
+       ""},
+      {R"(h:80 [d] "GET /a HTTP/1.1" 200 7)", "", "h:80", ""},
+      {R"(h [d] "GET /a HTTP/1.1" 200 7)", "", "h", ""},
+  };
+  LogReader reader(KeyFormat::combined);
+  for (const Peers& row : rows) {
+    const auto request = reader.request(row.line);
+    ASSERT_TRUE(request) << row.line;
+    EXPECT_EQ(request->host, row.host) << row.line;
+    EXPECT_EQ(request->client_ip, row.client) << row.line;
+    EXPECT_EQ(request->scheme, row.scheme) << row.line;
+  }
 }
 
 }  // namespace
