@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace clockwise::simulate {
 namespace {
@@ -69,18 +71,26 @@ bool has(const Nodes& nodes, std::string_view name) {
   return std::ranges::any_of(nodes, [&](const Node& node) { return node.name == name; });
 }
 
-// The first name of the form node-1, node-2, … that is not taken.
-std::string free_name(const Nodes& nodes) {
-  std::size_t number = nodes.size() + 1;
-  while (has(nodes, fmt::format("node-{}", number))) ++number;
-  return fmt::format("node-{}", number);
+// Appends servers called node-1, node-2, …, by names that neither list has.
+void append_new(Nodes& nodes, const Nodes& others, std::uint32_t count) {
+  std::unordered_set<std::string> taken;
+  for (const Nodes* list : {&std::as_const(nodes), &others})
+    for (const Node& node : *list) taken.insert(node.name);
+  for (std::size_t number = std::max(nodes.size(), others.size()) + 1; count > 0; ++number) {
+    std::string name = fmt::format("node-{}", number);
+    if (taken.contains(name)) continue;
+    nodes.push_back({std::move(name)});
+    --count;
+  }
 }
 
-Result<void> append(Nodes& nodes, std::string_view option, std::string_view text) {
+// `others`: the list before the change; who is new has no name of it.
+Result<void> append(Nodes& nodes, const Nodes& others, std::string_view option,
+                    std::string_view text) {
   if (is_count(text)) {
     const Result<std::uint32_t> count = read_count(option, text);
     if (!count) return count.error();
-    for (std::uint32_t i = 0; i < *count; ++i) nodes.push_back({free_name(nodes)});
+    append_new(nodes, others, *count);
     return {};
   }
   for (const std::string_view part : split(text)) {
@@ -118,12 +128,14 @@ Result<void> check_weight(std::string_view when, const Nodes& nodes) {
 
 Result<Change> read_change(const ChangeText& text) {
   Change change;
-  if (const auto done = append(change.before, "--nodes", text.nodes); !done) return done.error();
+  if (const auto done = append(change.before, {}, "--nodes", text.nodes); !done)
+    return done.error();
   change.after = change.before;
   if (!text.remove.empty())
     if (const auto done = take_out(change.after, text.remove); !done) return done.error();
   if (!text.add.empty())
-    if (const auto done = append(change.after, "--add", text.add); !done) return done.error();
+    if (const auto done = append(change.after, change.before, "--add", text.add); !done)
+      return done.error();
   if (const auto done = check_weight("before", change.before); !done) return done.error();
   if (const auto done = check_weight("after", change.after); !done) return done.error();
   return change;

@@ -28,7 +28,8 @@ struct Change {
 };
 
 // As the command line has them. A list is names, `A,B=2,C` (after `=` the weight), or a number:
-// that many servers, called node-1, node-2, …; as `remove`, that many from the end of the list.
+// that many servers, called node-1, node-2, …; as `add`, by names that are new, also where one
+// goes; as `remove`, that many from the end of the list.
 struct ChangeText {
   std::string nodes = "4";
   std::string add;     // behind the end of the list

@@ -22,6 +22,15 @@ TEST(Change, AMadeNameIsNeverOneThatIsTaken) {
             nodes({"node-3", "a", "node-4", "node-5"}));
 }
 
+TEST(Change, AMadeNameIsNotThatOfAServerThatGoes) {
+  EXPECT_EQ(read_change({"3", "1", "1"}).value().after, nodes({"node-1", "node-2", "node-4"}));
+  EXPECT_EQ(read_change({"3", "2", "node-1"}).value().after,
+            nodes({"node-2", "node-3", "node-4", "node-5"}));
+  EXPECT_DOUBLE_EQ(minimum_ratio(read_change({"3", "1", "1"}).value()), 1.0 / 3);
+  // A name that is given is taken as it is.
+  EXPECT_EQ(read_change({"a,b", "b", "b"}).value().after, nodes({"a", "b"}));
+}
+
 TEST(Change, NamesCarryWeights) {
   const Change change = read_change({"a,10.0.0.1:80=2.5", "c=0", "a"}).value();
   EXPECT_EQ(change.before, (Nodes{{"a", 1}, {"10.0.0.1:80", 2.5}}));
