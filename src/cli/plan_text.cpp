@@ -138,7 +138,8 @@ std::string moves_text(const Report& report) {
   return "\n" + flow_table(std::move(flows));
 }
 
-std::string keys_text(const upstream::KeyCount& keys) {
+std::string keys_text(const upstream::KeyCount& keys, bool owned) {
+  if (!owned) return fmt::format("\n  none of your {} keys has an owner\n", grouped(keys.total));
   const double share =
       keys.total > 0 ? static_cast<double>(keys.moved) / static_cast<double>(keys.total) : 0;
   std::string text = fmt::format("\n  {} of {} of your keys move ({})\n", grouped(keys.moved),
@@ -152,7 +153,7 @@ std::string keys_text(const upstream::KeyCount& keys) {
 
 // What the misses after the change cost the servers behind the caches.
 std::string cost_text(const Report& report) {
-  if (!report.cost || !report.cost->hit_ratio) return {};
+  if (!report.cost || !report.cost->hit_ratio || !report.owned_after()) return {};
   const double hits = *report.cost->hit_ratio, misses = 1 - hits;
   if (!report.cost->requests_per_second || !report.cost->extra_fetches_per_second)
     return fmt::format(
@@ -192,7 +193,7 @@ std::string plan_text(const Report& report, bool colour) {
       coloured("pool " + report.pool, "1", colour) + ": " + upstream::summary(report) + "\n";
   if (report.changed()) text += "\n" + server_table(report);
   if (report.ring_changed()) text += moves_text(report);
-  if (report.keys) text += keys_text(*report.keys);
+  if (report.keys) text += keys_text(*report.keys, report.owned_after());
   text += cost_text(report);
   return text + coloured(guard_text(report), "31", colour);
 }

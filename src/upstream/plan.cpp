@@ -189,6 +189,16 @@ bool Report::changed() const noexcept {
                      [](const ServerReport& server) { return !server.changes.empty(); });
 }
 
+bool Report::owned_before() const noexcept {
+  return std::ranges::any_of(
+      servers, [](const ServerReport& server) { return server.share_before.value_or(0) > 0; });
+}
+
+bool Report::owned_after() const noexcept {
+  return std::ranges::any_of(
+      servers, [](const ServerReport& server) { return server.share_after.value_or(0) > 0; });
+}
+
 Report plan(const Side& before, const Side& after) {
   const config::Pool& pool = after.pool != nullptr ? *after.pool : *before.pool;
   const Seats old_seats = seats_of(before), new_seats = seats_of(after);

@@ -85,6 +85,9 @@ struct Report {
 
   [[nodiscard]] bool ring_changed() const noexcept { return !moves.empty(); }
   [[nodiscard]] bool changed() const noexcept;  // anything at all, a new address included
+  // Does any server own keys? A key that loses or gains its only owner has not moved.
+  [[nodiscard]] bool owned_before() const noexcept;
+  [[nodiscard]] bool owned_after() const noexcept;
 };
 
 // A change of the scheme's points, weights or servers is accounted for exactly where ring/remap.h

@@ -78,7 +78,12 @@ std::string direction(const Report& report) {
 
 std::string summary(const Report& report) {
   const std::string what = what_changed(report);
-  if (!report.ring_changed()) return report.changed() ? what + ": no key moved" : what;
+  if (!report.changed()) return what;
+  if (report.owned_before() && !report.owned_after())
+    return what + ": no key has an owner any more";
+  if (!report.owned_before() && report.owned_after())
+    return what + ": every key has an owner, none had one before";
+  if (!report.ring_changed()) return what + ": no key moved";
   return fmt::format("{}: {}{} of the keys moved{}, minimum {}, {} between other servers", what,
                      report.exact ? "" : "about ", percent(report.moved_ratio), direction(report),
                      percent(report.minimum_ratio),

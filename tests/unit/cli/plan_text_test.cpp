@@ -45,6 +45,17 @@ TEST(PlanText, OfNoChangeIsOneLine) {
   EXPECT_EQ(plan_text(plan(same, same), false), "pool pages: no change\n");
 }
 
+TEST(PlanText, SaysThatNoKeyHasAnOwner) {
+  const BuiltPool before{server("a"), server("b")}, after{server("a", 0), server("b", 0)};
+  Report report = plan(before, after);
+  report.keys = KeyCount{5000, 0, {}};
+  report.cost = upstream::cost_of(report, 0.9, 2000);
+  EXPECT_THAT(plan_text(report, false),
+              AllOf(HasSubstr("no key has an owner any more\n"),
+                    HasSubstr("none of your 5,000 keys has an owner\n"), Not(HasSubstr("moved")),
+                    Not(HasSubstr("hit ratio"))));
+}
+
 TEST(PlanText, CountsTheKeys) {
   Report report = three_to_four();
   report.keys = KeyCount{200, 30, {{"a", "d", 18}, {"b", "d", 12}}};

@@ -81,5 +81,19 @@ TEST(GuardReason, NamesTheLimitAndWhatIsAboveIt) {
             "pool pages: 75.0 % of the servers would leave, max_shrink is 50.0 %");
 }
 
+TEST(Summary, OfKeysWithoutAnOwner) {
+  config::Server down = server("a");
+  down.state = config::ServerState::down;
+  const BuiltPool up{server("a")}, none{down}, moved{server("a", 0)};
+  EXPECT_EQ(summary(plan(up, none)), "a now down: no key has an owner any more");
+  EXPECT_EQ(summary(plan(none, up)), "a now active: every key has an owner, none had one before");
+  EXPECT_EQ(summary(plan(up, moved)), "weight of a from 1 to 0: no key has an owner any more");
+  EXPECT_EQ(summary(plan(none, none)), "no change");
+  const BuiltPool added{server("a"), server("b")};
+  EXPECT_EQ(summary(plan({nullptr, nullptr}, added)),
+            "added a, b: every key has an owner, none had one before");
+  EXPECT_EQ(summary(plan(added, {nullptr, nullptr})), "removed a, b: no key has an owner any more");
+}
+
 }  // namespace
 }  // namespace clockwise::upstream
