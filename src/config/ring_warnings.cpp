@@ -16,11 +16,11 @@ using ring::Placement;
 
 constexpr double kWideSpread = 0.10;    // of a server's share, expected: one standard deviation
 constexpr double kCoarseWeight = 0.01;  // a weight may be this far off after rounding to points
-// A server owns too much above its share by a quarter, or by three standard deviations; but by an
-// eighth at least, since of many servers one always strays that far.
-constexpr double kTooMuch = 0.25;
+// A server owns too much where that is both much and no wonder of its points: an eighth above its
+// share, and three standard deviations. The fullest of N servers strays by some sqrt(2 ln N) of
+// them, 2.1 of ten and 3.0 of a hundred; that points are few is told by the spread itself.
+constexpr double kTooMuch = 0.125;
 constexpr double kTooMuchDeviations = 3;
-constexpr double kNoticed = 0.125;
 // A ring that is built for its figures has at most so many points: some 30 ms.
 constexpr std::uint64_t kMaxBuilt = 1 << 18;
 constexpr std::size_t kSampleKeys = 4'096;
@@ -140,8 +140,10 @@ class RingWarnings {
       if (spread(i) > (worst ? spread(*worst) : kWideSpread)) worst = i;
     if (!worst) return;
     const std::string message =
-        fmt::format("{} points for {} let its share of the keys stray by about {:.0f} %; {}",
-                    points_[*worst], quoted(name(*worst)), percent(spread(*worst)), advice(*worst));
+        fmt::format("{} for {} its share of the keys stray by about {:.0f} %; {}",
+                    points_[*worst] == 1 ? "1 point" : fmt::format("{} points", points_[*worst]),
+                    quoted(name(*worst)) + (points_[*worst] == 1 ? " lets" : " let"),
+                    percent(spread(*worst)), advice(*worst));
     const bool all = std::ranges::all_of(
         owners_, [&](std::size_t i) { return points_[i] == 0 || spread(i) > kWideSpread; });
     if (!all)
@@ -190,10 +192,13 @@ class RingWarnings {
   void warn_of_overload(const ring::Ring& ring) const {
     const auto expected = [&](std::size_t i) { return list_.servers[i].weight / weight_; };
     const auto ratio = [&](std::size_t i) { return ring.shares()[i] / expected(i); };
-    const std::size_t worst = *std::ranges::max_element(owners_, {}, ratio);
-    const double stray = has_circle(scheme()) ? spread(worst) : 0;
-    const double noticed = std::max(kTooMuchDeviations * stray, kNoticed);
-    if (ratio(worst) <= 1 + std::min(noticed, kTooMuch)) return;
+    const auto stray_of = [&](std::size_t i) { return has_circle(scheme()) ? spread(i) : 0; };
+    const auto excess = [&](std::size_t i) {
+      return ratio(i) - 1 - std::max(kTooMuchDeviations * stray_of(i), kTooMuch);
+    };
+    const std::size_t worst = *std::ranges::max_element(owners_, {}, excess);
+    if (excess(worst) <= 0) return;
+    const double stray = stray_of(worst);
     at_weight(worst,
               fmt::format("{} owns {:.2f} % of the keys, {:.2f} times the {:.2f} % of its weight{}",
                           quoted(name(worst)), percent(ring.shares()[worst]), ratio(worst),

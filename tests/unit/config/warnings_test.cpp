@@ -181,10 +181,17 @@ TEST(CoarseWeights, OfPeersThatDealOutPoints) {
 }
 
 TEST(Overload, OfOneServerIsMeasuredOnTheRealRing) {
-  const std::vector<std::string> found = warnings_of(servers_of(4), "points: 2");
+  // A hash that spreads the points of names that are alike badly.
+  const std::vector<std::string> found =
+      warnings_of(servers_of(4), "scheme: custom, hash: fnv1a_64, points: 200");
   EXPECT_THAT(found, Contains(AllOf(HasSubstr("owns "), HasSubstr(" times the 25.00 % of its "),
                                     HasSubstr(" standard deviations of "))));
   EXPECT_THAT(warnings_of(servers_of(4)), IsEmpty());
+  // What a few points do is told by their spread alone.
+  EXPECT_THAT(warnings_of(servers_of(4), "points: 1"),
+              ElementsAre(HasSubstr("ring.points: 1 point for \"s0\" lets its share of the keys")));
+  EXPECT_THAT(warnings_of(servers_of(4), "points: 2"),
+              ElementsAre(HasSubstr("ring.points: 2 points for \"s0\" let its share of the keys")));
   // 100 servers of 1024 points: some stray by a tenth, which is what to expect.
   EXPECT_THAT(warnings_of(servers_of(100)), IsEmpty());
   EXPECT_THAT(
