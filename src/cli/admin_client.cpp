@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "cli/json_at.h"
+#include "cli/within.h"
+#include "config/values.h"
 
 namespace clockwise::cli {
 
@@ -27,6 +29,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
 using Endpoint = asio::generic::stream_protocol::endpoint;
 
 struct Peer {
@@ -40,7 +43,18 @@ Result<Peer> unix_peer(std::string_view path) {
   return Peer{"localhost", {asio::local::stream_protocol::endpoint(std::string(path))}};
 }
 
-Result<Peer> find_peer(asio::io_context& io, const std::string& url) {
+Result<std::vector<Endpoint>> resolve(const std::string& host, const std::string& port) {
+  asio::io_context io{1};
+  error_code ec;
+  const auto found =
+      asio::ip::tcp::resolver(io).resolve(host, port, asio::ip::tcp::resolver::numeric_service, ec);
+  if (ec) return fail(fmt::format("cannot resolve {}: {}", host, ec.message()));
+  std::vector<Endpoint> endpoints;
+  for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
+  return endpoints;
+}
+
+Result<Peer> find_peer(const std::string& url, std::chrono::milliseconds longest) {
   constexpr std::string_view kUnix = "unix:";
   if (url.starts_with(kUnix)) return unix_peer(std::string_view(url).substr(kUnix.size()));
 
@@ -50,23 +64,22 @@ Result<Peer> find_peer(asio::io_context& io, const std::string& url) {
     return fail(fmt::format("\"{}\" is not an admin address: http://HOST:PORT or unix:/PATH", url));
 
   const std::string port = parsed->port().empty() ? "80" : std::string(parsed->port());
-  error_code ec;
-  asio::ip::tcp::resolver resolver(io);
-  const auto found =
-      resolver.resolve(parsed->host_address(), port, asio::ip::tcp::resolver::numeric_service, ec);
-  if (ec) return fail(fmt::format("cannot resolve {}: {}", parsed->host_address(), ec.message()));
-  Peer peer{std::string(parsed->encoded_host_and_port()), {}};
-  for (const auto& entry : found) peer.endpoints.emplace_back(entry.endpoint());
-  return peer;
+  if (!config::parse_integer(port, 1, 65'535))
+    return fail(fmt::format("\"{}\" is not an admin address: a port is 1 to 65535", url));
+  const std::string host = parsed->host_address();
+  auto endpoints = within(longest, [host, port] { return resolve(host, port); });
+  if (!endpoints)
+    return fail(fmt::format("cannot resolve {}: no answer within {} ms", host, longest.count()));
+  if (!*endpoints) return endpoints->error();
+  return Peer{std::string(parsed->encoded_host_and_port()), **std::move(endpoints)};
 }
 
 // One connection, used from top to bottom: each step starts an operation and runs the loop until it
 // has ended, at the latest when its deadline passes.
 class Exchange {
  public:
-  Exchange(asio::io_context& io, const AdminCall& call) : io_(io), call_(call), stream_(io) {
-    if (call.deadline) end_ = Clock::now() + *call.deadline;
-  }
+  Exchange(asio::io_context& io, const AdminCall& call, Clock::time_point end)
+      : io_(io), call_(call), end_(end), stream_(io) {}
 
   error_code connect(const std::vector<Endpoint>& endpoints) {
     error_code ec = asio::error::host_not_found;
@@ -107,8 +120,6 @@ class Exchange {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void expire_after(std::chrono::seconds step) {
     stream_.expires_at(std::min<Clock::time_point>(Clock::now() + step, end_));
   }
@@ -124,17 +135,19 @@ class Exchange {
 
   asio::io_context& io_;
   const AdminCall& call_;
-  Clock::time_point end_ = Clock::time_point::max();
+  const Clock::time_point end_;
   beast::basic_stream<asio::generic::stream_protocol> stream_;
 };
 
 }  // namespace
 
 Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call) {
-  asio::io_context io{1};
-  auto peer = find_peer(io, url);
+  const auto end = call.deadline ? Clock::now() + *call.deadline : Clock::time_point::max();
+  auto peer = find_peer(url, std::min(call.deadline.value_or(call.connect_timeout),
+                                      std::chrono::milliseconds(call.connect_timeout)));
   if (!peer) return peer.error();
-  Exchange exchange(io, call);
+  asio::io_context io{1};
+  Exchange exchange(io, call, end);
   if (const error_code ec = exchange.connect(peer->endpoints))
     return fail(fmt::format("cannot reach the proxy at {}: {}", url, ec.message()));
   AdminAnswer answer;
@@ -144,12 +157,15 @@ Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call) {
   return answer;
 }
 
+Error no_proxy(const std::string& url, std::string_view why) {
+  return fail(fmt::format("{} is not the admin address of a proxy: {}", url, why));
+}
+
 Result<boost::json::object> object_of(const std::string& url, const AdminAnswer& answer) {
   error_code malformed;
   boost::json::value document = boost::json::parse(answer.body, malformed);
   if (malformed || !document.is_object())
-    return fail(
-        fmt::format("{} is not the admin address of a proxy: status {}", url, answer.status));
+    return no_proxy(url, fmt::format("status {}, and no JSON object", answer.status));
   return std::move(document.get_object());
 }
 

@@ -15,8 +15,8 @@ namespace clockwise::cli {
 struct AdminCall {
   std::string method = "GET";
   std::string target = "/";
-  std::string token = {};  // empty: none is sent
-  std::chrono::seconds connect_timeout{5};
+  std::string token = {};                    // empty: none is sent
+  std::chrono::seconds connect_timeout{5};   // also for its name to be resolved
   std::chrono::seconds answer_timeout{120};  // a reload builds rings and waits for writers
   std::optional<std::chrono::milliseconds> deadline = {};  // for all steps together
 };
@@ -28,6 +28,9 @@ struct AdminAnswer {
 
 // `url`: "http://host:port", "host:port" or "unix:/path".
 [[nodiscard]] Result<AdminAnswer> call_admin(const std::string& url, const AdminCall& call);
+
+// The error for a URL that somebody else answers; `why` follows a colon.
+[[nodiscard]] Error no_proxy(const std::string& url, std::string_view why);
 
 // The object that an answer consists of. Whatever answers something else is no proxy.
 [[nodiscard]] Result<boost::json::object> object_of(const std::string& url,

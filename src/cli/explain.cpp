@@ -4,6 +4,7 @@
 #include "upstream/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -14,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/configuration.h"
 #include "cli/explain_text.h"
+#include "cli/fleet_compare.h"
 #include "cli/json_at.h"
 #include "cli/streams.h"
 #include "config/values.h"
@@ -68,15 +70,15 @@ Result<std::string> pool_of_proxy(const ExplainOptions& options) {
   if (!options.pool.empty()) return config::valid(options.pool);
   const auto answer = ask_admin(options.admin, {.target = "/api/v1/pools", .token = options.token});
   if (!answer) return answer.error();
-  if (!answer->contains("pools"))
-    return fail(fmt::format("{} is not the admin address of a proxy: no pools", options.admin));
-  std::string names;
-  const json::array& pools = array_at(*answer, "pools");
-  for (const json::value& pool : pools)
-    names += (names.empty() ? "" : ", ") + text_at(pool.as_object(), "name");
-  if (pools.size() != 1)
-    return fail(fmt::format("the proxy has several pools, choose one with --pool: {}", names));
-  return config::valid(std::move(names));
+  const auto pools = fleet_pools(*answer);
+  if (!pools) return no_proxy(options.admin, pools.error().message);
+  if (pools->empty()) return fail(fmt::format("the proxy at {} has no pools", options.admin));
+  std::vector<std::string> names;
+  for (const FleetPool& pool : *pools) names.push_back(pool.name);
+  if (names.size() > 1)
+    return fail(fmt::format("the proxy has several pools, choose one with --pool: {}",
+                            fmt::join(names, ", ")));
+  return config::valid(std::move(names.front()));
 }
 
 std::string escaped(std::string_view octets) {
@@ -97,16 +99,22 @@ Result<void> ask_for_some(const ExplainOptions& options, std::span<const std::st
   constexpr std::size_t kEnough = 8000;
   std::string target = "/api/v1/pools/" + escaped(answer.pool) + "/lookup";
   char separator = '?';
+  std::size_t asked = 0;
   while (!keys.empty()) {
     const std::string parameter = separator + ("key=" + escaped(keys.front()));
     if (separator == '&' && target.size() + parameter.size() > kEnough) break;
     target += parameter;
     separator = '&';
     keys = keys.subspan(1);
+    ++asked;
   }
   const auto found = ask_admin(options.admin, {.target = target, .token = options.token});
   if (!found) return found.error();
-  for (const json::value& key : array_at(*found, "keys")) {
+  const json::array& explained = array_at(*found, "keys");
+  if (explained.size() != asked)
+    return no_proxy(options.admin,
+                    fmt::format("asked for {} keys, it answers {}", asked, explained.size()));
+  for (const json::value& key : explained) {
     if (!key.is_object() || !key.get_object().contains("walk"))
       return fail(fmt::format("the proxy at {} is too old to explain a key", options.admin));
     answer.keys.push_back(key);
@@ -128,7 +136,7 @@ std::string document(const ExplainOptions& options, Answer answer) {
   if (options.keys.size() != 1 || options.keys.front() == "-")
     return upstream::to_text(json::object{{"pool", answer.pool}, {"keys", std::move(answer.keys)}});
   json::object alone{{"pool", answer.pool}};
-  for (auto& member : answer.keys.at(0).as_object())
+  for (auto& member : answer.keys.front().get_object())
     alone[member.key()] = std::move(member.value());
   return upstream::to_text(alone);
 }
@@ -141,7 +149,7 @@ Result<void> print(const ExplainOptions& options, Answer answer) {
   }
   for (const json::value& key : answer.keys) {
     if (&key != answer.keys.begin()) output.append("\n\n");
-    output.append(explain_text(key.as_object()));
+    output.append(explain_text(key.get_object()));
   }
   return output.flush();
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include "cli/json_at.h"
@@ -22,7 +21,8 @@ bool is_null(const json::object& object, std::string_view name) {
 
 // In quotes and escaped: a key may hold anything.
 std::string quoted(const json::object& object, std::string_view name) {
-  return upstream::to_text(object.at(name));
+  const json::value* found = object.if_contains(name);
+  return found ? upstream::to_text(*found) : "null";
 }
 
 std::string line(std::string_view label, std::string_view value) {
@@ -31,7 +31,7 @@ std::string line(std::string_view label, std::string_view value) {
 
 std::string what_is_hashed(const json::object& key) {
   std::string text = line("key", quoted(key, "key"));
-  if (!is_null(key, "canonical_key") && key.at("canonical_key") != key.at("key"))
+  if (!is_null(key, "canonical_key") && quoted(key, "canonical_key") != quoted(key, "key"))
     text += line("hashed", quoted(key, "canonical_key") + ", what stands between the hash tag");
   text += line("hash", text_at(key, "hash"));
   if (!is_null(key, "slot")) text += line("slot", text_at(key, "slot"));
@@ -43,13 +43,13 @@ std::string points_around(const json::object& key) {
   const auto row = [](const json::object& point) {
     return fmt::format("    {:>20}   {}\n", text_at(point, "position"), text_at(point, "server"));
   };
-  const json::array& after = array_at(key, "points_after");
+  const auto after = objects_at(key, "points_after");
   if (after.empty()) return {};
   std::string text = table ? "\nslots around it\n" : "\npoints around it\n";
   text += row(object_at(key, "point_before"));
   if (!table) text += fmt::format("  > {:>20}   the key\n", text_at(key, "hash"));
   for (std::size_t i = 0; i < after.size(); ++i) {
-    std::string next = row(after[i].as_object());
+    std::string next = row(*after[i]);
     if (table && i == 0) next[2] = '>';
     text += next;
   }
@@ -67,13 +67,12 @@ std::string load_of(const json::object& step) {
 }
 
 std::string walk(const json::object& key) {
-  const json::array& steps = array_at(key, "walk");
+  const auto steps = objects_at(key, "walk");
   std::size_t width = 0;
-  for (const json::value& step : steps)
-    width = std::max(width, text_at(step.as_object(), "server").size());
+  for (const json::object* step : steps) width = std::max(width, text_at(*step, "server").size());
   std::string text = "\nwalk\n";
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const json::object& step = steps[i].as_object();
+    const json::object& step = *steps[i];
     const std::string through =
         is_null(step, "position") ? "off the ring" : text_at(step, "position");
     std::string row = fmt::format("{} {:<{}}  {:>20}  {:<8}  {:<7}{}", place_of(step, i + 1),
@@ -85,10 +84,17 @@ std::string walk(const json::object& key) {
   return text;
 }
 
+// The position of the first object in an array; empty when there is none.
+std::string first_position(const json::object& key, std::string_view name) {
+  const auto objects = objects_at(key, name);
+  return objects.empty() ? std::string() : text_at(*objects.front(), "position");
+}
+
 std::string why_home(const json::object& key) {
   if (!is_null(key, "slot")) return "its home: the slot is its own";
-  const std::string through = text_at(array_at(key, "walk").at(0).as_object(), "position");
-  if (through == text_at(array_at(key, "points_after").at(0).as_object(), "position"))
+  const std::string through = first_position(key, "walk");
+  if (through.empty()) return "its home";
+  if (through == first_position(key, "points_after"))
     return "its home: the first point at or after the hash is its own";
   if (through == text_at(object_at(key, "point_before"), "position"))
     return "its home: the point before the hash is the nearest, and its own";
@@ -97,10 +103,10 @@ std::string why_home(const json::object& key) {
 
 std::string why_failover(const json::object& key) {
   std::string passed;
-  for (const json::value& item : array_at(key, "walk")) {
-    const json::object& step = item.as_object();
-    if (step.at("server") == key.at("chosen")) break;
-    passed += (passed.empty() ? "" : ", ") + text_at(step, "server");
+  for (const json::object* step : objects_at(key, "walk")) {
+    const std::string server = text_at(*step, "server");
+    if (server == text_at(key, "chosen")) break;
+    passed += (passed.empty() ? "" : ", ") + server;
   }
   return fmt::format("failover: {} cannot be reached", passed);
 }

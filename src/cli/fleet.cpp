@@ -27,8 +27,7 @@ FleetProxy ask(const std::string& url, const FleetOptions& options) {
   else if (auto pools = fleet_pools(*answer); pools)
     proxy.pools = *std::move(pools);
   else
-    proxy.error =
-        fmt::format("{} is not the admin address of a proxy: {}", url, pools.error().message);
+    proxy.error = no_proxy(url, pools.error().message).message;
   return proxy;
 }
 

@@ -61,6 +61,11 @@ FleetReport compare_fleet(std::vector<FleetProxy> proxies) {
 
 std::string fleet_text(const FleetReport& report) {
   std::string text;
+  const auto answered =
+      std::ranges::count_if(report.proxies, [](const FleetProxy& proxy) { return !proxy.error; });
+  if (report.camps.empty() && answered > 0)
+    text = fmt::format("no pools at {} of {} proxies: nothing to compare\n", answered,
+                       report.proxies.size());
   for (const auto& [pool, camps] : report.camps) {
     text += headline(pool, camps);
     for (const Camp& camp : camps)

@@ -29,4 +29,11 @@ const json::object& object_at(const json::object& object, std::string_view name)
   return found && found->is_object() ? found->get_object() : kNone;
 }
 
+std::vector<const json::object*> objects_at(const json::object& object, std::string_view name) {
+  std::vector<const json::object*> objects;
+  for (const json::value& item : array_at(object, name))
+    if (item.is_object()) objects.push_back(&item.get_object());
+  return objects;
+}
+
 }  // namespace clockwise::cli

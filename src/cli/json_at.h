@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace clockwise::cli {
 
@@ -15,5 +16,8 @@ namespace clockwise::cli {
                                                  std::string_view name);
 [[nodiscard]] const boost::json::object& object_at(const boost::json::object& object,
                                                    std::string_view name);
+// The objects in an array; what else is in it is left out.
+[[nodiscard]] std::vector<const boost::json::object*> objects_at(const boost::json::object& object,
+                                                                 std::string_view name);
 
 }  // namespace clockwise::cli

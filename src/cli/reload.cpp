@@ -19,13 +19,11 @@ namespace json = boost::json;
 double percent(double ratio) { return ratio * 100; }
 
 void print_servers(const json::object& report) {
-  for (const json::value& item : array_at(report, "servers")) {
-    const json::object& server = item.as_object();
-    const json::array& changes = array_at(server, "changes");
+  for (const json::object* server : objects_at(report, "servers")) {
     std::string what;
-    for (const json::value& change : changes)
-      what += (what.empty() ? "" : ", ") + std::string(change.as_string());
-    if (!what.empty()) fmt::print("  {}: {}\n", text_at(server, "name"), what);
+    for (const json::value& change : array_at(*server, "changes"))
+      if (change.is_string()) what += (what.empty() ? "" : ", ") + std::string(change.get_string());
+    if (!what.empty()) fmt::print("  {}: {}\n", text_at(*server, "name"), what);
   }
 }
 
@@ -37,22 +35,17 @@ void print_report(const json::object& report, std::string_view what) {
       text_at(report, "pool"), percent(number_at(report, "moved_ratio")), what,
       percent(number_at(report, "minimum_ratio")), percent(number_at(report, "needless_ratio")));
   print_servers(report);
-  for (const json::value& item : array_at(report, "moves")) {
-    const json::object& move = item.as_object();
-    fmt::print("  {:>6.2f} %  {} -> {}\n", percent(number_at(move, "ratio")), text_at(move, "from"),
-               text_at(move, "to"));
-  }
+  for (const json::object* move : objects_at(report, "moves"))
+    fmt::print("  {:>6.2f} %  {} -> {}\n", percent(number_at(*move, "ratio")),
+               text_at(*move, "from"), text_at(*move, "to"));
 }
 
 void print_reload(const json::object& answer) {
   fmt::print("{} in {:.0f} ms, configuration {}\n", text_at(answer, "result"),
              number_at(answer, "duration_seconds") * 1000, text_at(answer, "config_digest"));
-  for (const json::value& report : array_at(answer, "pools"))
-    print_report(report.as_object(), "moved");
-  for (const json::value& item : array_at(answer, "not_applied")) {
-    const json::object& one = item.as_object();
-    fmt::print("not applied: {}: {}\n", text_at(one, "path"), text_at(one, "reason"));
-  }
+  for (const json::object* report : objects_at(answer, "pools")) print_report(*report, "moved");
+  for (const json::object* one : objects_at(answer, "not_applied"))
+    fmt::print("not applied: {}: {}\n", text_at(*one, "path"), text_at(*one, "reason"));
 }
 
 // FILE:LINE:COLUMN: message, as `check` prints it.
@@ -67,12 +60,11 @@ void print_problem(const json::object& problem) {
 }
 
 void print_refusal(const json::object& answer) {
-  const json::array& errors = array_at(answer, "errors");
-  for (const json::value& problem : errors) print_problem(problem.as_object());
-  if (const json::value* error = answer.if_contains("error"); errors.empty() && error)
-    print_problem(error->as_object());
-  for (const json::value& report : array_at(answer, "pools"))
-    print_report(report.as_object(), "would move");
+  const auto errors = objects_at(answer, "errors");
+  for (const json::object* problem : errors) print_problem(*problem);
+  if (errors.empty()) print_problem(object_at(answer, "error"));
+  for (const json::object* report : objects_at(answer, "pools"))
+    print_report(*report, "would move");
 }
 
 int exit_code(unsigned status, const json::object& answer) {

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
-from support.clockwise import BINARY, DEADLINE, run  # noqa: E402
+from support.clockwise import BINARY, DEADLINE, Upstream, answer, run  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.ring import Ring, xxh64  # noqa: E402
 from support.scenario import Site  # noqa: E402
@@ -167,6 +167,46 @@ class Explain(unittest.TestCase):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(words, done.stderr)
                 self.assertEqual(done.stdout, "")
+
+    def answering(self, **answers):
+        """The admin address of something that answers each path with a JSON value, or octets."""
+        def respond(received, _):
+            body = answers["lookup" if received.target.split("?")[0].endswith("/lookup") else "pools"]
+            return answer(body if isinstance(body, bytes) else json.dumps(body).encode())
+        return f"http://{self.enterContext(Upstream('odd', handler=respond)).address}"
+
+    def test_answers_that_no_proxy_gives(self):
+        pools = {"pools": [{"name": "pages", "digest": "d", "servers": []}]}
+        for name, answers, words in [
+            ("no pools", {"pools": {"pools": []}}, "has no pools"),
+            ("no JSON", {"pools": b"<html>"}, "is not the admin address of a proxy: status 200, and no JSON object"),
+            ("cut JSON", {"pools": b'{"pools": ['}, "is not the admin address of a proxy"),
+            ("an array", {"pools": []}, "is not the admin address of a proxy"),
+            ("pools of another kind", {"pools": {"pools": 3}}, "is not the admin address of a proxy: no pools"),
+            ("a pool that is a number", {"pools": {"pools": [1]}}, "is not the admin address of a proxy: a pool"),
+            ("a pool without a name", {"pools": {"pools": [{}]}}, "is not the admin address of a proxy: a pool"),
+            ("no keys", {"pools": pools, "lookup": {}}, "asked for 1 keys, it answers 0"),
+            ("a key that is a number", {"pools": pools, "lookup": {"keys": [1]}}, "too old to explain a key"),
+            ("no JSON of the key", {"pools": pools, "lookup": b"?"}, "is not the admin address of a proxy"),
+        ]:
+            with self.subTest(name):
+                done = run("explain", "--admin", self.answering(**answers), "/x")
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_a_key_of_the_wrong_shape_is_still_printed(self):
+        key = {"key": "/x", "walk": [1, {"server": 2}], "points_after": ["?"], "chosen": "a", "reason": "home"}
+        url = self.answering(pools={"pools": [{"name": "pages", "digest": "d"}]}, lookup={"keys": [key]})
+        done = run("explain", "--admin", url, "/x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("chosen    a, its home", done.stdout)
+
+    def test_an_admin_address_that_is_none(self):
+        for url in ("http://127.0.0.1:65536", "127.0.0.1:99999999999999999999", "http://127.0.0.1:0"):
+            done = run("explain", "--admin", url, "/x")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f'"{url}" is not an admin address: a port is 1 to 65535', done.stderr)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from support.clockwise import Upstream, free_port, run  # noqa: E402
+from support.clockwise import Upstream, answer, free_port, run  # noqa: E402
 from support.scenario import Site  # noqa: E402
 
 
@@ -119,6 +119,12 @@ class Fleet(unittest.TestCase):
             self.assertIn(" is not ", done.stderr)
         self.assertEqual(run("fleet").returncode, 2)
         self.assertEqual(run("fleet", "--timeout", "soon", "unix:/x").returncode, 2)
+
+    def test_proxies_without_pools_have_nothing_to_compare(self):
+        bare = self.enterContext(Upstream("bare", handler=lambda *_: answer(b'{"pools": []}')))
+        document, text = self.fleet(*[f"http://{bare.address}"] * 2, expect=0)
+        self.assertTrue(document["agree"])
+        self.assertEqual(text.stdout, "no pools at 2 of 2 proxies: nothing to compare\n")
 
     def test_a_silent_proxy_holds_up_no_other(self):
         silent = threading.Event()

@@ -206,5 +206,13 @@ TEST(FleetText, LongListsAreCut) {
   EXPECT_EQ(to_json(report).at("differences").as_array().size(), 30U);
 }
 
+TEST(FleetText, OfProxiesWithoutPoolsSaysSo) {
+  FleetProxy dead = proxy("u3", {});
+  dead.error = "cannot reach the proxy at u3";
+  EXPECT_EQ(fleet_text(compare_fleet({proxy("u1", {}), proxy("u2", {}), dead})),
+            "no pools at 2 of 3 proxies: nothing to compare\n");
+  EXPECT_EQ(fleet_text(compare_fleet({dead})), "");
+}
+
 }  // namespace
 }  // namespace clockwise::cli
