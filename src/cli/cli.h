@@ -54,8 +54,8 @@ struct ExplainOptions {
 int explain(const ExplainOptions& options);
 
 struct PlanOptions {
-  std::string before, after;
-  std::string config;  // -c FILE: where bare upstream files take their ring from
+  std::string before, after;  // one may be "-": standard input
+  std::string config;         // -c FILE: where bare upstream files take their ring from
   std::string pool;
   std::string keys;  // file of keys or access log; "-": standard input
   bool json = false;

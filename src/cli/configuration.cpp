@@ -17,9 +17,10 @@ void report(const config::Failure& failure) {
     fmt::print(stderr, "{}\n", problem.text());
 }
 
-std::optional<config::Loaded> load_or_report(const std::string& path) {
-  config::LoadResult result = config::load(path, config::real_files(), config::real_environment(),
-                                           config::Warnings::unwanted);
+std::optional<config::Loaded> load_or_report(const std::string& path,
+                                             const config::FileReader& read) {
+  config::LoadResult result =
+      config::load(path, read, config::real_environment(), config::Warnings::unwanted);
   if (auto* loaded = std::get_if<config::Loaded>(&result)) return std::move(*loaded);
   report(std::get<config::Failure>(result));
   return std::nullopt;

@@ -18,7 +18,8 @@ void report(const config::Failure& failure);
 
 // The loaded file, without warnings, or nothing when it has problems, which then have been
 // reported.
-[[nodiscard]] std::optional<config::Loaded> load_or_report(const std::string& path);
+[[nodiscard]] std::optional<config::Loaded> load_or_report(
+    const std::string& path, const config::FileReader& read = config::real_files());
 
 // The pool of that name; without a name the only one. The error names what there is.
 [[nodiscard]] Result<const config::Pool*> choose_pool(const config::Config& config,

@@ -3,10 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
-#include <optional>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,28 +20,25 @@
 namespace clockwise::cli {
 namespace {
 
-// "20%" or "0.2"; a bare 20 is hardly meant.
-std::optional<double> read_ratio(std::string text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.pop_back();
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size()) return std::nullopt;
-  const double ratio = percent ? number / 100 : number;
-  if (!(ratio >= 0 && ratio <= 1)) return std::nullopt;
-  return ratio;
+// Values are written as in the configuration.
+Result<config::milliseconds> parse_timeout(std::string_view text) {
+  return config::parse_duration(text, config::milliseconds{1});
 }
 
-std::string check_ratio(const std::string& text) {
-  if (read_ratio(text)) return {};
-  return fmt::format("\"{}\" is not a share such as 20% or 0.2", text);
+// Requests per second; above it somebody has mistyped.
+Result<double> parse_rate(std::string_view text) {
+  return config::parse_number(text, 0, 1'000'000'000);
 }
 
-constexpr config::milliseconds kShortest{1};
-
-std::string check_duration(const std::string& text) {
-  const auto duration = config::parse_duration(text, kShortest);
-  return duration ? std::string() : fmt::format("\"{}\" {}", text, duration.error().message);
+// Says what is wrong with a value that `parse` does not take.
+template <class Parse>
+CLI::Validator valid_for(Parse parse, const char* what) {
+  return CLI::Validator(
+      [parse](const std::string& text) {
+        const auto value = parse(text);
+        return value ? std::string() : fmt::format("\"{}\" {}", text, value.error().message);
+      },
+      what);
 }
 
 // The library reads "[a,b]" as a list of two and "++" as the end of a command. A key may look like
@@ -188,23 +187,26 @@ class CommandLine {
 
   void add_plan() {
     CLI::App* sub = add("plan", "Say what a change of the server list would move", [this] {
-      if (!max_remap_.empty()) plan_.max_remap = read_ratio(max_remap_);
-      if (!hit_ratio_.empty()) plan_.hit_ratio = read_ratio(hit_ratio_);
+      if (!max_remap_.empty()) plan_.max_remap = *config::parse_share(max_remap_);
+      if (!hit_ratio_.empty()) plan_.hit_ratio = *config::parse_share(hit_ratio_);
+      if (!rate_.empty()) plan_.rate = *parse_rate(rate_);
       return plan(plan_);
     });
-    sub->add_option("OLD", plan_.before, "Configuration or upstream file before")->required();
-    sub->add_option("NEW", plan_.after, "Configuration or upstream file after")->required();
+    sub->add_option("OLD", plan_.before, "Configuration or upstream file before; -: from stdin")
+        ->required();
+    sub->add_option("NEW", plan_.after, "Configuration or upstream file after; -: from stdin")
+        ->required();
     sub->add_option("-c,--config", plan_.config, "Where upstream files take their ring from");
     sub->add_option("--pool", plan_.pool, "Only this pool");
     sub->add_option("--keys", plan_.keys,
                     "Keys to count: one a line, or an access log; -: from stdin");
     sub->add_flag("--json", plan_.json, "One JSON document");
     sub->add_option("--max-remap", max_remap_, "Exit 3 when more moves: 20% or 0.2")
-        ->check(CLI::Validator(check_ratio, "SHARE"));
+        ->check(valid_for(config::parse_share, "SHARE"));
     sub->add_option("--hit-ratio", hit_ratio_, "Of the caches behind: what the change costs, 90%")
-        ->check(CLI::Validator(check_ratio, "SHARE"));
-    sub->add_option("--rate", plan_.rate, "Requests per second, for the same")
-        ->check(CLI::NonNegativeNumber);
+        ->check(valid_for(config::parse_share, "SHARE"));
+    sub->add_option("--rate", rate_, "Requests per second, for the same")
+        ->check(valid_for(parse_rate, "NUMBER"));
   }
 
   void add_simulate() {
@@ -289,13 +291,13 @@ class CommandLine {
 
   void add_fleet() {
     CLI::App* sub = add("fleet", "Compare the rings of many proxies", [this] {
-      if (!timeout_.empty()) fleet_.timeout = *config::parse_duration(timeout_, kShortest);
+      if (!timeout_.empty()) fleet_.timeout = *parse_timeout(timeout_);
       return fleet(fleet_);
     });
     sub->add_option("URL", fleet_.urls, "Admin addresses of the proxies")->required();
     sub->add_option("--token", fleet_.token, "Admin token")->envname("CLOCKWISE_ADMIN_TOKEN");
     sub->add_option("--timeout", timeout_, "For each proxy, such as 500ms; 5s unless given")
-        ->check(CLI::Validator(check_duration, "DURATION"));
+        ->check(valid_for(parse_timeout, "DURATION"));
     sub->add_flag("--json", fleet_.json, "One JSON document");
   }
 
@@ -310,7 +312,7 @@ class CommandLine {
       "moves as few keys as possible."};
   std::function<int()> command_;
   bool test_only_ = false;
-  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_, timeout_;
+  std::string config_, check_, init_ = "clockwise.yaml", max_remap_, hit_ratio_, rate_, timeout_;
   ServeOptions serve_;
   LookupOptions lookup_;
   ExplainOptions explain_;
@@ -322,11 +324,21 @@ class CommandLine {
   bool once_ = false;
 };
 
+// What was printed is out only now: a full disk shows no sooner, and is the failure of any command.
+int flushed(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
+  fmt::print(stderr, "clockwise: cannot write to standard output{}{}\n", errno == 0 ? "" : ": ",
+             errno == 0 ? "" : std::strerror(errno));
+  return kError;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
   try {
-    return CommandLine().run(argc, argv);
+    return flushed(CommandLine().run(argc, argv));
   } catch (const std::exception& failure) {
     fmt::print(stderr, "clockwise: {}\n", failure.what());
     return kError;

@@ -45,6 +45,10 @@ class Planner {
     if (!options_.keys.empty())
       if (const Result<void> done = count_keys(); !done)
         return complain(kCommand, options_.keys + ": " + done.error().message);
+    if (options_.rate && !options_.hit_ratio)
+      fmt::print(stderr,
+                 "note: --rate tells what the change costs only with --hit-ratio, the share of the "
+                 "requests that the caches answer\n");
     if (const Result<void> done = print(); !done) return complain(kCommand, done.error().message);
     return above_limit() ? kRefused : kOk;
   }

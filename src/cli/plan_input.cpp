@@ -2,6 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
 #include "cli/configuration.h"
 
 namespace clockwise::cli {
@@ -9,8 +17,22 @@ namespace {
 
 using Pools = std::vector<config::Pool>;
 
-std::optional<std::string> read_text(const std::string& path) {
-  auto text = config::real_files()(path);
+constexpr std::string_view kCommand = "plan";
+constexpr std::string_view kInput = "-";
+
+// The real files, and standard input as "-", whose text can be had but once: it is taken at the
+// first call.
+config::FileReader files_and_input() {
+  return [input = std::make_shared<std::optional<std::string>>()](const std::string& path) {
+    if (path != kInput) return config::real_files()(path);
+    if (!*input)
+      input->emplace(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+    return std::variant<std::string, std::string>(std::in_place_index<0>, **input);
+  };
+}
+
+std::optional<std::string> read_text(const std::string& path, const config::FileReader& read) {
+  auto text = read(path);
   if (text.index() == 0) return std::get<0>(std::move(text));
   config::Problem problem;
   problem.position.file = path;
@@ -29,12 +51,12 @@ std::optional<config::Pool> surrounding_pool(const PlanOptions& options) {
   if (!loaded) return std::nullopt;
   const Result<const config::Pool*> pool = choose_pool(loaded->config, options.pool);
   if (pool) return **pool;
-  complain("plan", pool.error().message);
+  complain(kCommand, pool.error().message);
   return std::nullopt;
 }
 
-std::optional<Pools> full_configuration(const std::string& path) {
-  std::optional<config::Loaded> loaded = load_or_report(path);
+std::optional<Pools> full_configuration(const std::string& path, const config::FileReader& read) {
+  std::optional<config::Loaded> loaded = load_or_report(path, read);
   if (!loaded) return std::nullopt;
   return std::move(loaded->config.pools);
 }
@@ -58,18 +80,25 @@ std::optional<PlanInput> both(std::optional<Pools> before, std::optional<Pools> 
 }  // namespace
 
 std::optional<PlanInput> read_plan_input(const PlanOptions& options) {
-  const std::optional<std::string> before = read_text(options.before);
-  const std::optional<std::string> after = read_text(options.after);
+  const auto inputs = {options.before, options.after, options.keys};
+  if (std::ranges::count(inputs, kInput) > 1) {
+    complain(kCommand, "only one of OLD, NEW and --keys can be standard input");
+    return std::nullopt;
+  }
+  const config::FileReader read = files_and_input();
+  const std::optional<std::string> before = read_text(options.before, read);
+  const std::optional<std::string> after = read_text(options.after, read);
   if (!before || !after) return std::nullopt;
   const bool full = config::is_full_configuration(*before);
   if (full != config::is_full_configuration(*after)) {
-    complain("plan", fmt::format("{} is a full configuration and {} a bare list of servers: give "
-                                 "two of one kind",
-                                 full ? options.before : options.after,
-                                 full ? options.after : options.before));
+    complain(kCommand, fmt::format("{} is a full configuration and {} a bare list of servers: give "
+                                   "two of one kind",
+                                   full ? options.before : options.after,
+                                   full ? options.after : options.before));
     return std::nullopt;
   }
-  if (full) return both(full_configuration(options.before), full_configuration(options.after));
+  if (full)
+    return both(full_configuration(options.before, read), full_configuration(options.after, read));
   const std::optional<config::Pool> pool = surrounding_pool(options);
   if (!pool) return std::nullopt;
   return both(bare_list(options.before, *before, *pool), bare_list(options.after, *after, *pool));

@@ -146,6 +146,43 @@ class PlanCommand(unittest.TestCase):
         text = run("plan", "--hit-ratio", "0.9", "--rate", "2000", *files).stdout
         self.assertRegex(text, r"at a hit ratio of 90 % and 2,000 requests/s: \d+ more fetches per second")
 
+    def test_a_cost_that_cannot_be(self):
+        files = self.lists()
+        for flag, values in (("--rate", ["nan", "inf", "1e300", "-5", "1e3", ""]),
+                             ("--hit-ratio", ["nan", "90", "-5%", "101%", "0x1", ""]),
+                             ("--max-remap", ["nan", "20", "x"])):
+            for value in values:
+                done = run("plan", flag, value, *files)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), (flag, value))
+                self.assertIn(f'{flag}: "{value}" is ', done.stderr)
+        alone = run("plan", "--rate", "100", *files)
+        self.assertEqual(alone.returncode, 0)
+        self.assertIn("note: --rate tells what the change costs only with --hit-ratio", alone.stderr)
+        self.assertNotIn("note", run("plan", "--rate", "100", "--hit-ratio", "90%", *files).stderr)
+
+    def test_one_side_from_standard_input(self):
+        before, after = self.lists()
+        full = [self.write(f"{name}.yaml", configuration([server(n) for n in name])) for name in ("abcd", "abcde")]
+        for old, new in ((before, after), full):
+            expected, _ = self.report(old, new)
+            self.assertEqual(self.report("-", new, stdin=old.read_text())[0], expected)
+            self.assertEqual(self.report(old, "-", stdin=new.read_text())[0], expected)
+        for arguments in (["-", "-"], ["--keys", "-", before, "-"]):
+            done = run("plan", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("only one of OLD, NEW and --keys can be standard input", done.stderr)
+        done = run("plan", "-", after, stdin="servers: [")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("-:1", done.stderr)
+
+    def test_a_change_after_which_no_key_has_an_owner(self):
+        before, _ = self.lists("ab", "ab")
+        after = self.write("down.yaml", servers_text([server(n, state="down") for n in "ab"]))
+        text = run("plan", "--keys", "-", "--hit-ratio", "90%", before, after, stdin="/a\n/b\n").stdout
+        self.assertIn("a now down, b now down: no key has an owner any more\n", text)
+        self.assertIn("none of your 2 keys has an owner\n", text)
+        self.assertNotIn("moved", text)
+
     def test_keys_from_a_file_and_from_stdin_count_alike(self):
         files = self.lists()
         keys = "".join(f"/item/{n}\n" for n in range(5000))

@@ -1,6 +1,7 @@
 """`clockwise simulate`: published runs to the digit, experiments of one's own, the picture."""
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -8,7 +9,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from support.clockwise import DEADLINE, run  # noqa: E402
+from support.clockwise import BINARY, DEADLINE, run  # noqa: E402
 
 # What the programs of the articles print.
 PUBLISHED = {
@@ -72,6 +73,15 @@ class Presets(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in listed.splitlines()], list(PUBLISHED))
         named = json.loads(simulate("--preset", "list", "--json").stdout)["presets"]
         self.assertEqual([preset["name"] for preset in named], list(PUBLISHED))
+
+    def test_a_full_disk_is_an_error_of_any_command(self):
+        for arguments in (["simulate", "--preset", "list"], ["simulate", "--preset", "list", "--json"],
+                          ["--help"], ["simulate", "--keys", "10", "--points", "1"]):
+            with self.subTest(arguments), open("/dev/full", "wb") as full:
+                done = subprocess.run([BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=DEADLINE, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("cannot write to standard output: No space left on device", done.stderr)
 
     def test_a_wrong_name_gets_the_right_ones(self):
         result = simulate("--preset", "sha256-3to5")
