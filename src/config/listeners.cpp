@@ -37,18 +37,43 @@ void read_limits(const Field& field, Limits& limits) {
   MapReader map(field);
   map.read("max_connections",
            [&](const Field& f) { read_max_connections(f, limits.max_connections); });
+  map.read("per_client", integer(limits.per_client, 0, 10'000'000));
+  map.read("requests", integer(limits.requests, 0, 1'000'000'000));
+  map.read("pipelined", integer(limits.pipelined, 1, 10'000));
   map.read("header_size", size(limits.header_size, 1ULL << 10, 1ULL << 20));
+  std::optional<Field> uri;
+  map.read("uri_size", [&](const Field& f) {
+    size(limits.uri_size, 1ULL << 8, 1ULL << 20)(f);
+    uri = f;
+  });
   map.read("headers", integer(limits.headers, 1, 10'000));
   map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
   map.finish();
+  if (uri && limits.uri_size > limits.header_size)
+    uri->error("is more than limits.header_size, of which the target is a part");
+  else
+    limits.uri_size = std::min(limits.uri_size, limits.header_size);
+}
+
+void read_first_byte(const Field& field, std::optional<milliseconds>& out) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  if (scalar->text == "auto")
+    out.reset();
+  else if (const auto parsed = parse_duration(scalar->text, 1ms))
+    out = *parsed;
+  else
+    field.error(parsed.error().message);
 }
 
 void read_timeouts(const Field& field, ListenerTimeouts& timeouts) {
   MapReader map(field);
+  map.read("first_byte", [&](const Field& f) { read_first_byte(f, timeouts.first_byte); });
   map.read("header", duration(timeouts.header, 1ms));
   map.read("body", duration(timeouts.body, 1ms));
   map.read("idle", duration(timeouts.idle, 1ms));
   map.read("write", duration(timeouts.write, 1ms));
+  map.read("request", duration(timeouts.request, 0ms));
   map.finish();
 }
 

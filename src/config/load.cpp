@@ -71,6 +71,43 @@ void read_metrics(const Field& field, Metrics& metrics) {
   map.finish();
 }
 
+// `user` or `user:group`; whether the machine knows them is found out at the start.
+void read_user(const Field& field, std::string& user) {
+  std::string text;
+  read_text(field, text, Empty::allowed);
+  const auto name = [](std::string_view part) {
+    return !part.empty() && part.size() <= 32 &&
+           part.find_first_of(": \t/\\") == std::string_view::npos;
+  };
+  const std::size_t colon = text.find(':');
+  const bool valid = name(std::string_view(text).substr(0, colon)) &&
+                     (colon == std::string::npos || name(std::string_view(text).substr(colon + 1)));
+  if (!text.empty() && !valid) return field.error("is not user or user:group");
+  user = text;
+}
+
+void read_memory(const Field& field, Overload& overload) {
+  if (is_off(field)) {
+    overload.memory = Overload::Memory::off;
+    return;
+  }
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  const auto bytes = parse_size(scalar->text, 16ULL << 20, 1ULL << 50);
+  if (scalar->text == "auto")
+    overload.memory = Overload::Memory::automatic;
+  else if (!bytes)
+    field.error(bytes.error().message + ", auto or off");
+  else
+    overload = {Overload::Memory::fixed, *bytes};
+}
+
+void read_overload(const Field& field, Overload& overload) {
+  MapReader map(field);
+  map.read("memory", [&](const Field& f) { read_memory(f, overload); });
+  map.finish();
+}
+
 void read_state_dir(const Field& field, const UpstreamFiles& files, std::string& folder) {
   read_text(field, folder, Empty::allowed);
   if (!folder.empty()) folder = files.resolve(folder);
@@ -89,6 +126,8 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   MapReader map(root);
   map.read("workers", [&](const Field& f) { read_workers(f, config.workers); });
   map.read("shutdown_timeout", duration(config.shutdown_timeout, 0ms));
+  map.read("user", [&](const Field& f) { read_user(f, config.user); });
+  map.read("overload", [&](const Field& f) { read_overload(f, config.overload); });
   map.read("admin", [&](const Field& f) { read_admin(f, config.admin); });
   map.require("pools", [&](const Field& f) { config.pools = read_pools(f, files); });
   map.require("listeners", [&](const Field& f) {

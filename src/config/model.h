@@ -37,7 +37,11 @@ struct Admin {
 
 struct Limits {
   std::uint32_t max_connections = 0;      // per listener; 0 = auto: from the descriptor limit
+  std::uint32_t per_client = 0;           // connections of one client address; 0 = no limit
+  std::uint32_t requests = 0;             // of one connection, then it is closed; 0 = no limit
+  std::uint32_t pipelined = 32;           // requests of one connection answered in one turn
   std::uint32_t header_size = 32 * 1024;  // bytes of one head, request or response
+  std::uint32_t uri_size = 16 * 1024;     // bytes of a request target; at most header_size
   std::uint32_t headers = 100;            // field lines of one head; bounds work per request
   std::uint64_t body_size = 0;            // bytes; 0 = no limit, bodies are streamed
 
@@ -45,10 +49,13 @@ struct Limits {
 };
 
 struct ListenerTimeouts {
+  // From accept to the first octet of the first request; unset: as `header`.
+  std::optional<milliseconds> first_byte;
   milliseconds header{10'000};  // for a whole request head, from its first byte
   milliseconds body{30'000};    // between two reads of a request body
   milliseconds idle{60'000};    // a keep-alive connection without a request
   milliseconds write{30'000};   // no progress while sending to the client
+  milliseconds request{0};      // for a whole request, head and body; 0: no limit
 
   friend bool operator==(const ListenerTimeouts&, const ListenerTimeouts&) = default;
 };
@@ -112,8 +119,21 @@ struct Ring {
 // At most this many points in one pool: 64 MiB of positions and owners.
 inline constexpr std::uint32_t kMaxPoints = ring::kMaxPoints;
 
+// Causes of a further try.
+struct RetryOn {
+  bool connect = true;   // no connection to the server
+  bool reset = true;     // it ended the connection without an answer
+  bool timeout = false;  // no answer within timeouts.response: more load in a brown-out
+  bool s502 = false, s503 = false, s504 = false;  // the server's own answer
+
+  friend bool operator==(const RetryOn&, const RetryOn&) = default;
+};
+
 struct Retry {
   std::uint32_t attempts = 2;  // further tries after the first, each on the next distinct server
+  RetryOn on;
+  double budget = 0.2;  // further tries of requests that may have reached a server, as a share of
+                        // the pool's requests; a few a second are always allowed
 
   friend bool operator==(const Retry&, const Retry&) = default;
 };
@@ -122,18 +142,70 @@ struct PoolTimeouts {
   milliseconds connect{1'000};    // then the next server is tried
   milliseconds response{30'000};  // to the first byte of the answer, and between its bytes
   milliseconds idle{20'000};      // an unused connection is closed; keep it below the server's own
+  milliseconds total{60'000};     // from a request to the head of its answer, all tries and waits
 
   friend bool operator==(const PoolTimeouts&, const PoolTimeouts&) = default;
 };
 
 struct Connections {
-  std::uint32_t max_idle = 64;  // per server and worker
-  std::uint32_t max = 0;        // per server, whole process; 0: no limit
+  std::uint32_t max_idle = 64;        // per server and worker
+  std::uint32_t max = 0;              // per server, whole process; 0: no limit
+  std::uint32_t queue = 128;          // requests of a worker that wait for one of `max`, per server
+  milliseconds queue_timeout{5'000};  // so long each
 
   friend bool operator==(const Connections&, const Connections&) = default;
 };
 
 enum class Resolve { start, lazy };
+
+struct StatusRange {
+  std::uint16_t first = 200, last = 399;  // both included
+  friend bool operator==(const StatusRange&, const StatusRange&) = default;
+};
+
+// Active checks: a request of ours to each server, so that one that is broken is left out before
+// clients find it.
+struct Health {
+  std::string path = "/health";
+  std::string method = "GET";  // or HEAD
+  std::string host;            // of the request; empty: the server's address
+  std::uint16_t port = 0;      // 0: that of the server
+  milliseconds interval{2'000};
+  double jitter = 0.1;  // of the interval, so that many proxies do not check in step
+  milliseconds timeout{1'000};
+  std::uint32_t rise = 2;  // checks in a row until a server is usable again
+  std::uint32_t fall = 3;  // until it is not
+  std::vector<StatusRange> status{{}};
+  std::string body;  // text that the answer must hold; empty: any
+
+  friend bool operator==(const Health&, const Health&) = default;
+};
+
+// Ejection by what real traffic meets. A failure on a connection that was kept says nothing about
+// the server and does not count.
+struct Outlier {
+  std::uint32_t consecutive_failures = 5;  // 0: not by this
+  double success_gap = 0.2;  // a share of successes so far below that of the rest; 0: not by this
+  std::uint32_t min_requests = 100;  // of a server in an interval, or it is not judged
+  milliseconds interval{10'000};     // in which successes are counted
+  milliseconds eject{30'000};        // times the number of ejections in a row
+  milliseconds max_eject{300'000};   // but not longer
+  double max_ejected = 0.5;          // share of the pool's servers; at least one
+
+  friend bool operator==(const Outlier&, const Outlier&) = default;
+};
+
+enum class Failover { next, fail_fast };
+
+// A second request to the next owner when the first is slow; safe methods only.
+struct Hedge {
+  // Of the latencies seen lately; 0: `after` is a fixed time.
+  double quantile = 0.95;
+  milliseconds after{0};
+  double budget = 0.02;  // share of the pool's requests
+
+  friend bool operator==(const Hedge&, const Hedge&) = default;
+};
 
 struct Handoff {
   milliseconds max_window{600'000};  // how long the ring before a change is remembered
@@ -153,6 +225,11 @@ struct Pool {
   PoolTimeouts timeouts;
   Resolve resolve = Resolve::start;
   Connections connections;
+  std::optional<Health> health;
+  std::optional<Outlier> outlier;
+  double panic = 0.5;  // with a smaller share of the servers usable, health is left out of account
+  Failover failover = Failover::next;
+  std::optional<Hedge> hedge;
 
   friend bool operator==(const Pool&, const Pool&) = default;
 };
@@ -177,9 +254,20 @@ struct Metrics {
   friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
+// When memory runs short new work is turned away early, so that what was admitted stays fast.
+struct Overload {
+  enum class Memory { automatic, off, fixed };
+  Memory memory = Memory::automatic;  // automatic: 85 % of the limit of the control group, if any
+  std::uint64_t bytes = 0;            // resident, of the process; with `fixed`
+
+  friend bool operator==(const Overload&, const Overload&) = default;
+};
+
 struct Config {
   std::uint32_t workers = 1;  // `auto` is resolved to the number of usable cores
   milliseconds shutdown_timeout{30'000};
+  std::string user;  // `user` or `user:group` to become once the ports are taken; empty: stay
+  Overload overload;
   Admin admin;
   std::vector<Listener> listeners;
   std::vector<Pool> pools;  // sorted by name

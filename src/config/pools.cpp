@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config/attempts.h"
+#include "config/health.h"
 #include "config/ring.h"
 #include "config/servers.h"
 
@@ -15,12 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
 constexpr std::array<Choice<bool>, 4> kHandoffModes{
     {{"none", true}, {"ramp", {}}, {"warm", {}}, {"copy", {}}}};
-constexpr std::array<Choice<std::string_view>, 6> kRetryCauses{{{"connect", "connect"},
-                                                                {"reset", "reset"},
-                                                                {"timeout", {}},
-                                                                {"502", {}},
-                                                                {"503", {}},
-                                                                {"504", {}}}};
+constexpr std::array<Choice<Failover>, 2> kFailover{
+    {{"next", Failover::next}, {"fail_fast", Failover::fail_fast}}};
 constexpr std::array<Choice<Resolve>, 2> kResolve{
     {{"start", Resolve::start}, {"lazy", Resolve::lazy}}};
 
@@ -40,46 +38,12 @@ void read_handoff(const Field& field, Handoff& handoff) {
   map.finish();
 }
 
-void read_retry_causes(const Field& field) {
-  const std::optional<std::vector<Field>> items = field.items();
-  if (!items) return;
-  std::vector<std::string_view> causes;
-  for (const Field& item : *items) {
-    std::string_view cause;
-    choice(cause, kRetryCauses)(item);
-    if (cause.empty()) return;
-    causes.push_back(cause);
-  }
-  std::sort(causes.begin(), causes.end());
-  if (causes != std::vector<std::string_view>{"connect", "reset"})
-    field.error("is not supported yet; the only value is [connect, reset]");
-}
-
-void read_retry(const Field& field, Retry& retry) {
-  constexpr double kDefaultBudget = 0.2;
-  double budget = kDefaultBudget;
-  MapReader map(field);
-  map.read("attempts", integer(retry.attempts, 0, 100));
-  map.read("on", read_retry_causes);
-  map.read("budget", [&](const Field& f) {
-    share(budget)(f);
-    if (budget != kDefaultBudget) f.warn_at(f.place(), "is checked, but not applied yet");
-  });
-  map.finish();
-}
-
 void read_timeouts(const Field& field, PoolTimeouts& timeouts) {
   MapReader map(field);
   map.read("connect", duration(timeouts.connect, 1ms));
   map.read("response", duration(timeouts.response, 1ms));
   map.read("idle", duration(timeouts.idle, 1ms));
-  map.finish();
-}
-
-void read_connections(const Field& field, Connections& connections) {
-  MapReader map(field);
-  map.read("max_idle", integer(connections.max_idle, 0, 100'000));
-  map.read("max", only(std::uint64_t{0}));
+  map.read("total", duration(timeouts.total, 0ms));
   map.finish();
 }
 
@@ -158,15 +122,16 @@ Pool read_pool(const Field& field, std::string name, UpstreamFiles& files) {
   map.read("handoff", [&](const Field& f) { read_handoff(f, pool.handoff); });
   map.read("max_remap", share(pool.max_remap));
   map.read("max_shrink", share(pool.max_shrink));
-  map.read("health", only_off);
-  map.read("outlier", only_off);
+  map.read("health", [&](const Field& f) { read_health(f, pool.health); });
+  map.read("outlier", [&](const Field& f) { read_outlier(f, pool.outlier); });
+  map.read("panic", share(pool.panic));
   map.read("retry", [&](const Field& f) { read_retry(f, pool.retry); });
   map.read("timeouts", [&](const Field& f) { read_timeouts(f, pool.timeouts); });
   map.read("resolve", choice(pool.resolve, kResolve));
   map.read("connections", [&](const Field& f) { read_connections(f, pool.connections); });
   map.read("tls", only_off);
-  map.read("failover", only("next"));
-  map.read("hedge", only_off);
+  map.read("failover", choice(pool.failover, kFailover));
+  map.read("hedge", [&](const Field& f) { read_hedge(f, pool.hedge); });
   map.read("fallback", only_off);
   map.read("memcached", only_off);
   map.read("cache", only_off);

@@ -75,13 +75,17 @@ TEST(Load, EverySettingArrives) {
   const Config config = loaded(R"(
 workers: 3
 shutdown_timeout: 1m
+user: www:web
+overload: {memory: 64m}
 admin: {address: "[::1]:9000", token: secret}
 listeners:
   - name: web
     address: "unix:/run/web.sock"
     pool: b
-    limits: {max_connections: 10, header_size: 16KiB, headers: 50, body_size: 1g}
-    timeouts: {header: 1s, body: 2s, idle: 3s, write: 4s}
+    limits:
+      {max_connections: 10, per_client: 2, requests: 3, pipelined: 4, header_size: 16KiB,
+       uri_size: 8k, headers: 50, body_size: 1g}
+    timeouts: {first_byte: 500ms, header: 1s, body: 2s, idle: 3s, write: 4s, request: 5s}
     forwarded: {trust: [10.0.0.0/8, "::1"], by: forwarded}
     debug_headers: on
 pools:
@@ -94,10 +98,19 @@ pools:
     handoff: {max_window: 5m}
     max_remap: 0.25
     max_shrink: 75%
-    retry: {attempts: 0}
-    timeouts: {connect: 5ms, response: 6s, idle: 7s}
+    retry: {attempts: 0, on: [timeout, "503"], budget: 5%}
+    timeouts: {connect: 5ms, response: 6s, idle: 7s, total: 8s}
     resolve: lazy
-    connections: {max_idle: 8}
+    connections: {max_idle: 8, max: 9, queue: 10, queue_timeout: 11s}
+    health:
+      {path: /up, method: HEAD, host: h, port: 81, interval: 3s, jitter: 20%, timeout: 2s, rise: 4,
+       fall: 5, status: [200, 204-206]}
+    outlier:
+      {consecutive_failures: 6, success_gap: 10%, min_requests: 7, interval: 8s, eject: 9s,
+       max_eject: 10s, max_ejected: 30%}
+    panic: 40%
+    failover: fail_fast
+    hedge: {after: p90, budget: 3%}
   a: {servers: [{name: s, address: h:1}]}
 access_log: {file: /var/log/a.log, format: combined, sample: 10%}
 metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
@@ -106,10 +119,12 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   using namespace std::chrono_literals;
   EXPECT_EQ(config.workers, 3U);
   EXPECT_EQ(config.shutdown_timeout, 60s);
+  EXPECT_EQ(config.user, "www:web");
+  EXPECT_EQ(config.overload, (Overload{Overload::Memory::fixed, 64 << 20}));
   EXPECT_EQ(config.admin, (Admin{{"[::1]:9000", "::1", 9000, ""}, "secret"}));
   const Listener& web = config.listeners.at(0);
-  EXPECT_EQ(web.limits, (Limits{10, 16'384, 50, 1ULL << 30}));
-  EXPECT_EQ(web.timeouts, (ListenerTimeouts{1s, 2s, 3s, 4s}));
+  EXPECT_EQ(web.limits, (Limits{10, 2, 3, 4, 16'384, 8'192, 50, 1ULL << 30}));
+  EXPECT_EQ(web.timeouts, (ListenerTimeouts{500ms, 1s, 2s, 3s, 4s, 5s}));
   EXPECT_EQ(web.forwarded, (Forwarded{{{"10.0.0.0/8"}, {"::1/128"}}, ForwardedStyle::forwarded}));
   EXPECT_TRUE(web.debug_headers);
   ASSERT_EQ(config.pools.size(), 2U);
@@ -126,10 +141,17 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(b.handoff.max_window, 5min);
   EXPECT_EQ(b.max_remap, 0.25);
   EXPECT_EQ(b.max_shrink, 0.75);
-  EXPECT_EQ(b.retry.attempts, 0U);
-  EXPECT_EQ(b.timeouts, (PoolTimeouts{5ms, 6s, 7s}));
+  EXPECT_EQ(b.retry,
+            (Retry{0, {.connect = false, .reset = false, .timeout = true, .s503 = true}, 0.05}));
+  EXPECT_EQ(b.timeouts, (PoolTimeouts{5ms, 6s, 7s, 8s}));
   EXPECT_EQ(b.resolve, Resolve::lazy);
-  EXPECT_EQ(b.connections, (Connections{8, 0}));
+  EXPECT_EQ(b.connections, (Connections{8, 9, 10, 11s}));
+  EXPECT_EQ(b.health,
+            (Health{"/up", "HEAD", "h", 81, 3s, 0.2, 2s, 4, 5, {{200, 200}, {204, 206}}, ""}));
+  EXPECT_EQ(b.outlier, (Outlier{6, 0.1, 7, 8s, 9s, 10s, 0.3}));
+  EXPECT_EQ(b.panic, 0.4);
+  EXPECT_EQ(b.failover, Failover::fail_fast);
+  EXPECT_EQ(b.hedge, (Hedge{0.9, 0ms, 0.03}));
   EXPECT_EQ(config.access_log, (AccessLog{"/var/log/a.log", LogFormat::combined, 0.1}));
   EXPECT_EQ(config.metrics, (Metrics{PerBackend::basic, 0ms, 2000}));
 }
