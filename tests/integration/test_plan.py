@@ -1,6 +1,8 @@
 """The account of a change: the same from the command, the API and the reload, and right."""
 
+import collections
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -9,7 +11,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import account  # noqa: E402
-from support.clockwise import configuration, run, yaml  # noqa: E402
+from support.clockwise import ROOT, configuration, run, yaml  # noqa: E402
+from support.ring import Ring  # noqa: E402
 from support.scenario import Site, servers_text  # noqa: E402
 
 # Placement of a scheme: how its points tell the owner of a position, and how many positions there are.
@@ -104,6 +107,97 @@ class Plan(unittest.TestCase):
                             self.assertEqual(account.differences(by_command[0][part], by_reload[part]), [], part)
                         self.check(by_command[0], self.expected(scheme, was, now), before, after)
                     before, was = after, now
+
+
+class Golden(unittest.TestCase):
+    """tests/golden/plan: the document, its members in their order, and each figure worked out once more from
+    the recipe of the scheme, by nothing of the program."""
+    FOLDER = ROOT / "tests" / "golden" / "plan"
+    # name: (address, weight, state) before and after, as in old.yaml and new.yaml; None: not there.
+    POOLS = {
+        "pages": ({"a": ("10.0.0.1:80", 1, "active"), "b": ("10.0.0.2:80", 2, "active"),
+                   "c": ("10.0.0.3:80", 1, "active"), "d": ("10.0.0.4:80", 1, "draining"),
+                   "e": ("10.0.0.5:80", 1, "active"), "f": ("10.0.0.6:80", 1, "down")},
+                  {"a": ("10.0.0.9:80", 1, "active"), "b": ("10.0.0.2:80", 3, "active"),
+                   "d": ("10.0.0.4:80", 1, "active"), "e": ("10.0.0.5:80", 1, "active"),
+                   "f": ("10.0.0.6:80", 1, "down"), "g": ("10.0.0.7:80", 0.5, "active")}),
+        "same": ({"x": ("10.0.1.1:80", 1, "active"), "y": ("10.0.1.2:80", 0, "active")},) * 2,
+        "wholly-new": (None, {"z": ("10.0.2.1:80", 1, "active")}),
+    }
+    GUARDS = {"pages": (0.3, 0.5, "max_remap"), "same": (0.6, 0.5, None), "wholly-new": (0.6, 0.5, None)}
+
+    def document(self):
+        done = run("plan", "--json", "--keys", self.FOLDER / "requests.txt", self.FOLDER / "old.yaml",
+                   self.FOLDER / "new.yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 61 lines have no request", done.stderr)
+        return done.stdout
+
+    @staticmethod
+    def members(text):
+        """The names of all members in the order in which they stand."""
+        names = []
+        json.loads(text, object_pairs_hook=lambda pairs: names.append([name for name, _ in pairs]) or dict(pairs))
+        return names
+
+    def keys(self, pool):
+        for line in (self.FOLDER / "requests.txt").read_text().splitlines()[1:]:
+            host, target = line.split(":443 ")[0], line.split('"GET ')[1].split(" ")[0]
+            yield (host + target.split("?")[0] if pool == "pages" else target).encode()
+
+    def server(self, name, sides, rings, moves):
+        def ratio(index):
+            return math.fsum(share for pair, share in moves.items() if pair[index] == name)
+        was, now = (side.get(name) for side in sides)
+        changes = (["added"] if was is None else ["removed"] if now is None else
+                   [what for what, at in (("weight", 1), ("state", 2), ("address", 0)) if was[at] != now[at]])
+        entry = {"name": name, "changes": changes, "lost_ratio": ratio(0), "gained_ratio": ratio(1)}
+        for when, told, ring in (("before", was, rings[0]), ("after", now, rings[1])):
+            weight = ring.weights.get(name, 0) if ring else 0
+            entry |= {f"address_{when}": told and told[0], f"weight_{when}": told and told[1],
+                      f"state_{when}": told and told[2],
+                      f"expected_{when}": told and weight / sum(ring.weights.values()),
+                      f"share_{when}": told and (ring.shares()[name] if weight else 0)}
+        return entry
+
+    def report(self, pool):
+        """A REPORT without its digests."""
+        sides = [side or {} for side in self.POOLS[pool]]
+        rings = [Ring({name: weight for name, (_, weight, state) in side.items() if weight > 0 and state == "active"},
+                      points=64) if side else None for side in sides]
+        both = all(rings)
+        moves = account.moves_on_circle(*(account.circle(ring.points, 1 << 64) for ring in rings)) if both else {}
+        owners = [tuple(ring.owner(key) if ring else None for ring in rings) for key in self.keys(pool)]
+        moved = collections.Counter(pair for pair in owners if both and pair[0] != pair[1])
+        remap, shrink, refused = self.GUARDS[pool]
+        gone = len(sides[0].keys() - sides[1].keys()) / len(sides[0]) if sides[0] else 0
+        weights_of = [{n: w if s == "active" else 0 for n, (_, w, s) in side.items()} for side in sides]
+        return {
+            "pool": pool, "scheme": "clockwise", "exact": True, "moved_ratio": math.fsum(moves.values()),
+            "minimum_ratio": account.minimum(*(ring.weights for ring in rings)) if both else 0,
+            "needless_ratio": account.needless(moves, *weights_of),
+            "moves": [{"from": a, "to": b, "ratio": share} for (a, b), share in sorted(moves.items())],
+            "servers": [self.server(name, sides, rings, moves) for name in sorted(sides[0].keys() | sides[1].keys())],
+            "guard": {"max_remap": remap, "max_shrink": shrink, "shrink_ratio": gone, "refused_by": refused},
+            "keys": {"total": len(owners), "moved": sum(moved.values()),
+                     "moves": [{"from": a, "to": b, "count": count} for (a, b), count in sorted(moved.items())]},
+        }
+
+    def test_the_document_is_as_it_was(self):
+        golden = (self.FOLDER / "report.json").read_text()
+        found = self.document()
+        self.assertEqual(account.differences(json.loads(golden), json.loads(found), within=1e-15), [])
+        self.assertEqual(self.members(golden), self.members(found))
+
+    def test_every_figure_of_it_follows_from_the_recipe(self):
+        reports = json.loads((self.FOLDER / "report.json").read_text())["pools"]
+        self.assertEqual([report["pool"] for report in reports], sorted(self.POOLS))
+        for report in reports:
+            before, after = report.pop("digest_before"), report.pop("digest_after")
+            self.assertEqual(account.differences(self.report(report["pool"]), report, within=1e-12), [])
+            self.assertEqual(before is None, report["pool"] == "wholly-new")
+            self.assertEqual(before == after, report["pool"] == "same")
+            self.assertRegex(after, "^[0-9a-f]{16}$")
 
 
 class PlanCommand(unittest.TestCase):
