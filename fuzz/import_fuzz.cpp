@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "import/import.h"
 #include "import/prove.h"
@@ -55,11 +56,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto* source = std::get_if<config::Source>(&decoded);
   if (source == nullptr) return 0;
   int includes = 0;
-  const config::FileReader read = [&](const std::string&) {
+  const auto read = [&](const std::string&) {
     using Contents = std::variant<std::string, std::string>;
     return ++includes <= 2 ? Contents(std::in_place_index<0>, text)
                            : Contents(std::in_place_index<1>, "no such file");
   };
-  std::visit([](const auto& result) { check(result); }, importer::read(format, *source, read));
+  const auto match = [](const std::string& pattern) { return std::vector{pattern, "other"}; };
+  std::visit([](const auto& result) { check(result); },
+             importer::read(format, *source, {read, match}));
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/cli.h"
@@ -40,17 +41,32 @@ std::optional<importer::Format> choose_format(const ImportOptions& options, std:
   return guess->format;
 }
 
-// What this release would refuse of the file that was written: it may know less than the source.
-void print_refusals(const std::string& yaml) {
+bool has_memcached(const importer::Import& import) {
+  const auto is_memcached = [](const auto& one) {
+    return one.protocol == importer::Protocol::memcached;
+  };
+  return std::ranges::any_of(import.pools, is_memcached) ||
+         std::ranges::any_of(import.listeners, is_memcached);
+}
+
+// What this release would refuse of the file that was written: it may know less than the source,
+// which is no fault of its author.
+void print_refusals(const importer::Import& import, const std::string& yaml) {
   const config::FileReader read = [&](const std::string&) {
     return std::variant<std::string, std::string>(std::in_place_index<0>, yaml);
   };
   const config::LoadResult result = config::load("the YAML", read, config::real_environment());
   const auto* failure = std::get_if<config::Failure>(&result);
   if (failure == nullptr) return;
-  fmt::print(stderr, "This release refuses the file as it is written:\n");
+  fmt::print(stderr, "{} is taken over, but this release refuses the YAML as it stands:\n",
+             import.file);
   for (const config::Problem& problem : failure->problems)
-    fmt::print(stderr, "  {}\n", problem.headline());
+    fmt::print(stderr, "  line {}: {}\n", problem.position.line, problem.message);
+  if (has_memcached(import))
+    fmt::print(stderr,
+               "memcached is not spoken yet. The rings are right all the same: with \"protocol: "
+               "http\" for \"protocol: memcached\", and without the lines \"memcached:\", lookup "
+               "and plan answer for them.\n");
 }
 
 // True when no key moves.
@@ -87,7 +103,7 @@ int write(const importer::Import& import, std::uint64_t keys) {
   output.append(yaml);
   if (const auto done = output.flush(); !done) return complain(kCommand, done.error().message);
   for (const importer::Note& note : import.notes) fmt::print(stderr, "{}\n", note.text());
-  print_refusals(yaml);
+  print_refusals(import, yaml);
   return keys == 0 ? kOk : prove(import, keys);
 }
 
@@ -105,7 +121,7 @@ int import_pools(const ImportOptions& options) {
   const auto& source = std::get<config::Source>(decoded);
   const std::optional<importer::Format> format = choose_format(options, source.text());
   if (!format) return kError;
-  const importer::Outcome outcome = importer::read(*format, source, config::real_files());
+  const importer::Outcome outcome = importer::read(*format, source, importer::real_files());
   if (const auto* problems = std::get_if<importer::Problems>(&outcome)) {
     print(*problems);
     return kError;

@@ -107,8 +107,10 @@ Result<Address> parse_address(std::string_view text, PortRule rule) {
   const std::optional<HostAndPort> parts = split(text);
   if (!parts) return fail(shape_fault(text));
   if (parts->host == "*" || parts->host.empty())
-    return fail(
-        fmt::format("has no host: write 0.0.0.0:{0} or [::]:{0} for every interface", parts->port));
+    return fail(rule == PortRule::listening
+                    ? fmt::format("has no host: write 0.0.0.0:{0} or [::]:{0} for every interface",
+                                  parts->port)
+                    : "has no host: write host:port");
   if (text.find("://") != std::string_view::npos) return fail(shape_fault(text));
   const bool host_valid = parts->bracketed
                               ? is_v6(parts->host)

@@ -1,12 +1,14 @@
 // envoy.yaml: clusters with RING_HASH or MAGLEV become pools, HTTP listeners listeners.
 //
 // What a route hashes decides the key: the hash_policy of the first route that leads to a cluster.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -29,15 +31,24 @@ using config::quoted;
 
 constexpr double kMaxWeight = 10'000;
 
-// `host:port` of a `socket_address`, `unix:/path` of a `pipe`; empty for anything else.
+// An IPv6 address as Envoy prints it (RFC 5952), however it was written; empty for what is none.
+std::string canonical_v6(std::string_view text) {
+  std::array<unsigned char, 16> bytes{};
+  std::array<char, INET6_ADDRSTRLEN> canonical{};
+  if (inet_pton(AF_INET6, std::string(text).c_str(), bytes.data()) != 1) return {};
+  return inet_ntop(AF_INET6, bytes.data(), canonical.data(), canonical.size());
+}
+
+// `host:port` of a `socket_address`, `unix:/path` of a `pipe`; empty for anything else. An IPv6
+// address is canonical: this text is also what Envoy hashes.
 std::string address_of(const Node* address) {
   if (const Node* pipe = find(address, {"pipe", "path"}))
     return fmt::format("unix:{}", text_of(pipe));
   const std::string_view host = text_of(find(address, {"socket_address", "address"}));
   const std::string_view port = text_of(find(address, {"socket_address", "port_value"}));
   if (host.empty() || port.empty()) return {};
-  const bool v6 = host.find(':') != std::string_view::npos;
-  return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+  const std::string v6 = canonical_v6(host);
+  return v6.empty() ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", v6, port);
 }
 
 bool is_numeric(std::string_view address) {
@@ -56,7 +67,10 @@ class Cluster {
     read_scheme();
     read_endpoints();
     if (pool_.servers.empty())
-      return note(cluster_, "has no endpoint in load_assignment, so it becomes no pool");
+      return reading_.leave_out(
+          reading_.source, cluster_.place,
+          fmt::format("{}: has no endpoint in load_assignment, so it becomes no pool",
+                      pool_.source_name));
     pool_.name = pools.take(name_from(name, "pool"));
     if (pool_.placed) make_model();
     scale_weights();
@@ -164,6 +178,9 @@ class Cluster {
     const std::string address = address_of(find(&node, {"endpoint", "address"}));
     if (address.empty())
       return note(node, "an endpoint without a socket_address or pipe is left out");
+    if (const auto parsed = config::parse_address(address, config::PortRule::connecting); !parsed)
+      return reading_.problem(find(&node, {"endpoint", "address"})->place,
+                              fmt::format("{} {}", quoted(address), parsed.error().message));
     Server server{.name = {},
                   .address = address,
                   .label = label_of(node, address),
@@ -237,7 +254,26 @@ class Cluster {
     }
   }
 
+  // What the maps say that decide the placement, and that is not read.
+  void note_placement() const {
+    const Node* common = find(&cluster_, "common_lb_config");
+    note_others(common, {"consistent_hashing_lb_config", "locality_weighted_lb_config"});
+    note_others(find(common, "consistent_hashing_lb_config"), {"use_hostname_for_hashing"});
+    note_others(find(&cluster_, "ring_hash_lb_config"),
+                {"minimum_ring_size", "maximum_ring_size", "hash_function"});
+    note_others(find(&cluster_, "maglev_lb_config"), {"table_size"});
+  }
+
+  void note_others(const Node* map, std::initializer_list<std::string_view> read_here) const {
+    if (map == nullptr) return;
+    for (const config::Entry& entry : map->entries)
+      if (std::ranges::find(read_here, entry.key) == read_here.end())
+        reading_.note(entry.place,
+                      fmt::format("{}: {} {}", pool_.source_name, entry.key, advice(entry.key)));
+  }
+
   void note_rest() const {
+    note_placement();
     constexpr std::array<std::string_view, 8> kReadHere{"name",
                                                         "lb_policy",
                                                         "ring_hash_lb_config",
@@ -253,6 +289,9 @@ class Cluster {
   }
 
   static std::string_view advice(std::string_view setting) {
+    if (setting == "hash_balance_factor")
+      return "is not carried over: it sends keys past a server that is busy; bounded_load of the "
+             "ring is its like here (150 is 1.5)";
     if (setting == "health_checks") return "is health of the pool here";
     if (setting == "outlier_detection") return "is outlier of the pool here";
     if (setting == "circuit_breakers") return "is connections of the pool here";

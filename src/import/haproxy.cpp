@@ -33,12 +33,29 @@ struct Section {
   const ConfigLine* head = nullptr;
   std::vector<const ConfigLine*> lines;
   const Section* defaults = nullptr;  // the section whose settings it starts from
+  bool conditional = false;           // it, or a part of it, stands between .if and .endif
 
   [[nodiscard]] std::string_view kind() const { return word(*head, 0); }
   [[nodiscard]] std::string_view name() const { return word(*head, 1); }
   [[nodiscard]] bool takes_clients() const { return kind() == "frontend" || kind() == "listen"; }
   [[nodiscard]] bool has_servers() const { return kind() == "backend" || kind() == "listen"; }
+  [[nodiscard]] bool is_proxy() const { return takes_clients() || has_servers(); }
+  // Which lines count is decided when HAProxy starts.
+  [[nodiscard]] bool is_open() const {
+    return conditional || (defaults != nullptr && defaults->conditional);
+  }
 };
+
+// What HAProxy refuses, unless only one of the two is there when it starts.
+void refuse_second(const Reading& reading, const Word& name, std::string_view what,
+                   std::uint32_t first_line, bool open) {
+  const std::string message = fmt::format("a second {} {}: the first stands on line {}", what,
+                                          quoted(name.text), first_line);
+  if (open)
+    reading.note(name.place, message);
+  else
+    reading.problem(name.place, message);
+}
 
 // The last line of a section that starts with these words, else that of its defaults.
 const ConfigLine* setting(const Section& section, std::string_view first,
@@ -117,10 +134,17 @@ class BackendReader {
       if (word(*line, 0) == "server-template")
         lose(*line, "server-template is not read; write its servers as server lines, in its place");
     }
-    if (all_.empty()) return note(*section_.head, "has no server, so it becomes no pool");
+    if (all_.empty())
+      return reading_.leave_out(
+          reading_.source, section_.head->front().place,
+          fmt::format("{}: has no server, so it becomes no pool", pool_.source_name));
     pool_.name = pools.take(name_from(section_.name(), "pool"));
     pin_ids();
     choose_scheme();
+    if (section_.is_open())
+      lose(*section_.head,
+           "which of its lines count is decided by .if when HAProxy starts; write those that do, "
+           "and import that");
     carry(pool_.connect, "connect");
     carry(pool_.response, "server");
     reading_.out.pools.push_back(std::move(pool_));
@@ -152,6 +176,8 @@ class BackendReader {
 
   void add_server(const ConfigLine& line) {
     if (line.size() < 3) return problem(line, 0, "a server needs a name and an address");
+    const auto [known, fresh] = servers_.try_emplace(line[1].text, line[1].place.line);
+    if (!fresh) refuse_second(reading_, line[1], "server", known->second, section_.is_open());
     ServerFacts facts = default_;
     facts.id = 0;
     parameters(line, 3, facts);
@@ -322,6 +348,7 @@ class BackendReader {
   Pool pool_;
   Names names_;
   ServerFacts default_;
+  std::map<std::string, std::uint32_t> servers_;  // the line of each name
   std::vector<Listed> all_;
   std::vector<Server> source_;
   std::vector<std::size_t> kept_;  // of all_, those in the pool
@@ -364,6 +391,7 @@ class HaproxyReader {
     lines_ = std::get<std::vector<ConfigLine>>(std::move(parsed));
     split();
     for (const Section& section : sections_) note_rest(section);
+    check_names();
     Names pools;
     for (const Section& section : sections_)
       if (section.has_servers() && is_http(section)) BackendReader(reading_, section).read(pools);
@@ -384,8 +412,11 @@ class HaproxyReader {
     sections_.reserve(lines_.size());
     const Section* defaults = nullptr;
     for (const ConfigLine& line : lines_) {
-      if (starts_section(word(line, 0))) {
-        sections_.push_back({.head = &line, .lines = {}, .defaults = defaults});
+      if (word(line, 0).starts_with('.')) {
+        preprocess(line);
+      } else if (starts_section(word(line, 0))) {
+        sections_.push_back(
+            {.head = &line, .lines = {}, .defaults = defaults, .conditional = !ifs_.empty()});
         Section& section = sections_.back();
         if (section.kind() == "defaults") {
           section.defaults = nullptr;
@@ -398,7 +429,43 @@ class HaproxyReader {
                                      quoted(word(line, 0))));
       } else {
         sections_.back().lines.push_back(&line);
+        sections_.back().conditional |= !ifs_.empty();
       }
+    }
+    for (const ConfigLine* open : ifs_)
+      reading_.problem(open->front().place, "the .if is never closed with .endif");
+  }
+
+  // The lines of all branches are read: which of them count depends on the machine.
+  void preprocess(const ConfigLine& line) {
+    const std::string_view first = word(line, 0);
+    if (first == ".if") {
+      ifs_.push_back(&line);
+      reading_.note(line.front().place,
+                    ".if is not carried over: what stands before its .endif counts in every case");
+    } else if (first == ".elif" || first == ".else" || first == ".endif") {
+      if (ifs_.empty())
+        reading_.problem(line.front().place, fmt::format("{} without an .if", first));
+      else if (first == ".endif")
+        ifs_.pop_back();
+    } else {
+      reading_.note(line.front().place, fmt::format("{} is not carried over", first));
+    }
+  }
+
+  // A frontend and a backend may share a name, a `listen` is both.
+  void check_names() {
+    std::map<std::string_view, const Section*> clients, servers;
+    for (const Section& section : sections_) {
+      if (!section.is_proxy() || section.head->size() < 2) continue;
+      const Section* first = nullptr;
+      if (section.takes_clients())
+        first = clients.try_emplace(section.name(), &section).first->second;
+      if (section.has_servers() && (first == nullptr || first == &section))
+        first = servers.try_emplace(section.name(), &section).first->second;
+      if (first != &section)
+        refuse_second(reading_, (*section.head)[1], section.kind(), first->head->front().place.line,
+                      section.is_open() || first->is_open());
     }
   }
 
@@ -420,17 +487,24 @@ class HaproxyReader {
 
   void note_rest(const Section& section) {
     const std::string where = fmt::format("{} {}", section.kind(), section.name());
-    const bool known =
-        section.takes_clients() || section.has_servers() || section.kind() == "defaults";
-    if (!known)
+    if (!section.is_proxy() && section.kind() != "defaults")
       return reading_.note(section.head->front().place,
                            fmt::format("the section {} is not carried over", section.kind()));
-    if (section.kind() != "defaults" && !is_http(section))
-      return reading_.note(section.head->front().place,
-                           fmt::format("{} is of mode tcp: only requests of HTTP are placed by a "
-                                       "key, so it is left out",
-                                       where));
+    if (section.kind() != "defaults" && !is_http(section)) return leave_out(section, where);
     for (const ConfigLine* line : section.lines) note_line(*line);
+  }
+
+  void leave_out(const Section& section, const std::string& where) {
+    const ConfigLine* mode = setting(section, "mode");
+    const std::string message =
+        fmt::format("{} {}: only requests of HTTP are placed by a key, so it is left out", where,
+                    mode != nullptr ? fmt::format("is of mode {}", word(*mode, 1))
+                                    : "has no mode, which is tcp");
+    const config::Place place = section.head->front().place;
+    if (section.has_servers())
+      reading_.leave_out(reading_.source, place, message);
+    else
+      reading_.note(place, message);
   }
 
   void note_line(const ConfigLine& line) {
@@ -492,6 +566,12 @@ class HaproxyReader {
     Listener listener;
     listener.name = names_.take(name_from(section.name(), "web"));
     listener.address = bind_address(text);
+    take_first_port(line, listener.address);
+    if (!config::parse_address(listener.address, config::PortRule::listening))
+      return reading_.note(line.front().place,
+                           fmt::format("bind {} is not carried over: a listener here has "
+                                       "host:port, [v6]:port or unix:/path",
+                                       quoted(text)));
     listener.pool = pool;
     carry(listener.header, section, "http-request");
     carry(listener.idle, section, "http-keep-alive");
@@ -502,6 +582,19 @@ class HaproxyReader {
         return reading_.note(line.front().place,
                              fmt::format("a second bind on {} is left out", listener.address));
     reading_.out.listeners.push_back(std::move(listener));
+  }
+
+  // `:8000-8010`
+  void take_first_port(const ConfigLine& line, std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    const std::size_t dash = address.find('-', colon == std::string::npos ? 0 : colon);
+    if (address.starts_with("unix:") || colon == std::string::npos || dash == std::string::npos)
+      return;
+    reading_.note(line.front().place,
+                  fmt::format("bind on the ports {}: a listener here has one, {} is written; add "
+                              "one for each other",
+                              address.substr(colon + 1), address.substr(0, dash)));
+    address.erase(dash);
   }
 
   static std::string bind_address(std::string_view text) {
@@ -528,7 +621,8 @@ class HaproxyReader {
 
   const Reading& reading_;
   std::vector<ConfigLine> lines_;
-  std::vector<Section> sections_;  // reserved in full, so that pointers to them stay good
+  std::vector<Section> sections_;       // reserved in full, so that pointers to them stay good
+  std::vector<const ConfigLine*> ifs_;  // that are open
   Names names_;
 };
 

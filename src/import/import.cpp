@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "config/field.h"
 #include "config/utf8.h"
 #include "import/readers.h"
@@ -61,17 +64,25 @@ void check_texts(const Import& import, const config::Source& source, Problems& p
 
 }  // namespace
 
-Outcome read(Format format, const config::Source& source, const config::FileReader& read) {
+Outcome read(Format format, const config::Source& source, const Files& files) {
   Import import;
   import.file = source.name();
   import.format = to_string(format);
   Notes notes;
-  Problems problems;
-  dispatch(format,
-           {.source = source, .read = read, .out = import, .notes = notes, .problems = problems});
-  if (problems.empty() && import.pools.empty())
+  Problems problems, left_out;
+  dispatch(format, {.source = source,
+                    .files = files,
+                    .out = import,
+                    .notes = notes,
+                    .problems = problems,
+                    .left_out = left_out});
+  if (problems.empty() && import.pools.empty()) {
     problems.push_back(source.problem(
-        {}, fmt::format("has no pool to import: nothing in it reads as {}'s", import.format)));
+        {}, left_out.empty()
+                ? fmt::format("has no pool to import: nothing in it reads as {}'s", import.format)
+                : "has no pool to import, since none of these becomes one:"));
+    std::ranges::move(left_out, std::back_inserter(problems));
+  }
   if (problems.empty()) check_texts(import, source, problems);
   if (!problems.empty()) return problems;
   add_listener(import, notes);

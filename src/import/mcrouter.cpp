@@ -116,10 +116,11 @@ void read_mcrouter(const Reading& reading) {
   if (auto* problem = std::get_if<config::Problem>(&plain))
     return reading.problems.push_back(std::move(*problem));
   const Reading bare{.source = std::get<config::Source>(plain),
-                     .read = reading.read,
+                     .files = reading.files,
                      .out = reading.out,
                      .notes = reading.notes,
-                     .problems = reading.problems};
+                     .problems = reading.problems,
+                     .left_out = reading.left_out};
   const std::optional<config::Document> document = parse_tree(bare);
   if (document) McrouterReader(bare, *document->root).read();
 }

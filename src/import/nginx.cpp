@@ -12,8 +12,16 @@
 
 namespace clockwise::importer {
 
+namespace {
+
+std::string advice_text(const Directive& directive) {
+  return fmt::format("{} {}", directive.name(), nginx_advice(directive.name()));
+}
+
+}  // namespace
+
 void note_advice(const Reading& reading, const Directive& directive) {
-  note(reading, directive, fmt::format("{} {}", directive.name(), nginx_advice(directive.name())));
+  note(reading, directive, advice_text(directive));
 }
 
 namespace {
@@ -35,7 +43,7 @@ class NginxReader {
     const Variables variables = [this](std::string_view name) { return variable(name); };
     Names names;
     for (const Directive* upstream : upstreams_)
-      read_upstream(reading_, *upstream, variables, names);
+      if (has_its_own_name(*upstream)) read_upstream(reading_, *upstream, variables, names);
     read_servers(reading_, https_, variables);
     for (const auto& [name, sets] : sets_)
       for (const Directive* set : sets)
@@ -51,6 +59,26 @@ class NginxReader {
     return {};
   }
 
+  void problem(const Directive& at, std::size_t word, std::string message) const {
+    reading_.problems.push_back(at.source->problem(at.words[word].place, std::move(message)));
+  }
+
+  // nginx wants one, and no two that differ in nothing but the case of letters.
+  bool has_its_own_name(const Directive& upstream) {
+    const std::string_view name = upstream.parameter(1);
+    if (name.empty()) {
+      problem(upstream, 0, "upstream wants a name");
+      return false;
+    }
+    std::string lower(name);
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    if (names_.insert(std::move(lower)).second) return true;
+    problem(upstream, 1, fmt::format("a second upstream {}", config::quoted(name)));
+    return false;
+  }
+
   // Puts what a file includes in the place of the directive, as nginx does.
   void expand(std::vector<Directive>& directives) {
     std::vector<Directive> out;
@@ -61,14 +89,26 @@ class NginxReader {
         out.push_back(std::move(directive));
         continue;
       }
-      const std::string path = resolved(directive.parameter(1));
-      std::vector<Directive> included = include(directive, path);
-      chain_.push_back(path);
-      expand(included);
-      chain_.pop_back();
-      std::move(included.begin(), included.end(), std::back_inserter(out));
+      for (const std::string& path : paths_of(directive)) {
+        std::vector<Directive> included = include(directive, path);
+        chain_.push_back(path);
+        expand(included);
+        chain_.pop_back();
+        std::move(included.begin(), included.end(), std::back_inserter(out));
+      }
     }
     directives = std::move(out);
+  }
+
+  // The files that an include names, by a pattern in the order of their names.
+  std::vector<std::string> paths_of(const Directive& directive) {
+    const std::string path = resolved(directive.parameter(1));
+    if (path.find_first_of("*?[") == std::string::npos) return {path};
+    std::vector<std::string> paths = reading_.files.match(path);
+    if (paths.empty())
+      note(reading_, directive,
+           fmt::format("include {} names no file", config::quoted(directive.parameter(1))));
+    return paths;
   }
 
   std::vector<Directive> include(const Directive& directive, const std::string& path) {
@@ -78,14 +118,12 @@ class NginxReader {
            fmt::format("include {} is not followed: {}", config::quoted(name), why));
       return std::vector<Directive>();
     };
-    if (name.find_first_of("*?[") != std::string_view::npos)
-      return skip("it is a pattern; put the files it means into one, or import them one by one");
     if (std::find(chain_.begin(), chain_.end(), path) != chain_.end())
-      return skip("the file includes itself");
+      return skip(fmt::format("{} includes itself", path));
     if (chain_.size() > kMaxIncludes || files_.size() >= kMaxFiles)
       return skip(
           fmt::format("more than {} files, or {} inside each other", kMaxFiles, kMaxIncludes));
-    auto text = reading_.read(path);
+    auto text = reading_.files.read(path);
     if (const auto* reason = std::get_if<1>(&text))
       return skip(fmt::format("{} cannot be read ({})", path, *reason));
     auto source = config::Source::decode(path, std::get<0>(std::move(text)));
@@ -120,6 +158,8 @@ class NginxReader {
     if (name == "http" || name == "upstream") return;
     if (name == "server") return https_.push_back(&directive);
     if (name == "worker_processes") return read_workers(directive);
+    if (name == "stream")
+      return reading_.leave_out(*directive.source, directive.place(), advice_text(directive));
     if (name != "events") return note_advice(reading_, directive);
     for (const Directive& child : directive.children) note_advice(reading_, child);
   }
@@ -147,6 +187,7 @@ class NginxReader {
   std::vector<const Directive*> upstreams_;
   std::map<std::string, std::vector<const Directive*>> sets_;
   std::set<std::string> used_;
+  std::set<std::string> names_;  // of upstreams, in lower case
 };
 
 }  // namespace

@@ -17,6 +17,57 @@ struct Token {
 
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
+// Skips Lua from `at`, the letter behind a `{`, up to the `}` that closes it: braces in strings and
+// comments do not count. Returns the place of that `}`, or npos.
+class LuaSkipper {
+ public:
+  LuaSkipper(std::string_view text, std::size_t at) : text_(text), at_(at) {}
+
+  std::size_t closing_brace() {
+    for (int depth = 1; at_ < text_.size();) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'')
+        skip_string(c);
+      else if (text_.substr(at_, 2) == "--")
+        skip_comment();
+      else if (c == '[' && skip_long())
+        continue;
+      else if (c == '}' && --depth == 0)
+        return at_;
+      else
+        depth += text_[at_++] == '{' ? 1 : 0;
+    }
+    return std::string_view::npos;
+  }
+
+ private:
+  // An end of the line closes a string too: Lua would refuse it, and no more of the file is lost.
+  void skip_string(char quote) {
+    for (++at_; at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n'; ++at_)
+      if (text_[at_] == '\\') ++at_;
+    ++at_;
+  }
+
+  void skip_comment() {
+    at_ += 2;
+    if (!skip_long()) at_ = std::min(text_.find('\n', at_), text_.size());
+  }
+
+  // `[[ … ]]`, `[==[ … ]==]`; false, and nothing skipped, where none begins.
+  bool skip_long() {
+    const std::size_t level = std::min(text_.find_first_not_of('=', at_ + 1), text_.size());
+    if (at_ >= text_.size() || text_[at_] != '[' || level == text_.size() || text_[level] != '[')
+      return false;
+    const std::string end = "]" + std::string(level - at_ - 1, '=') + "]";
+    const std::size_t found = text_.find(end, level + 1);
+    at_ = found == std::string_view::npos ? text_.size() : found + end.size();
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_;
+};
+
 // What an escape in a word stands for; of all others the backslash is part of the word.
 std::string unescaped(std::string_view raw) {
   std::string out;
@@ -52,6 +103,13 @@ class Tokenizer {
       default:
         return plain_word();
     }
+  }
+
+  // Goes on behind the } of a block of Lua whose { was the last token; false when there is none.
+  [[nodiscard]] bool skip_lua() {
+    const std::size_t end = LuaSkipper(text_, at_).closing_brace();
+    at_ = end == std::string_view::npos ? text_.size() : end + 1;
+    return end != std::string_view::npos;
   }
 
   [[nodiscard]] config::Problem problem(std::size_t at, std::string message) const {
@@ -147,8 +205,13 @@ class Parser {
     if (words_.empty()) return tokens_.problem(token.at, "a directive is wanted before the {");
     if (open_.size() == kMaxDepth)
       return tokens_.problem(token.at, fmt::format("more than {} blocks deep", kMaxDepth));
+    const bool lua = words_.front().text.ends_with("_by_lua_block");
     append(true);
-    open_.push_back(&level().back());
+    Directive& block = level().back();
+    if (!lua)
+      open_.push_back(&block);
+    else if (!tokens_.skip_lua())
+      return source_.problem(block.place(), "the block is never closed with a }");
     return std::nullopt;
   }
 

@@ -1,7 +1,8 @@
 // The syntax of nginx.conf: directives of words, with a `;` or a block behind them.
 //
 // Quotes, escapes, comments and `${name}` as nginx reads them; what the words mean is decided
-// elsewhere. Places are exact, so that a note or a problem can point at a word.
+// elsewhere. What stands in a block of `*_by_lua_block` is Lua and skipped. Places are exact, so
+// that a note or a problem can point at a word.
 #pragma once
 
 #include <string>

@@ -17,18 +17,15 @@ using config::quoted;
 
 constexpr std::uint64_t kMaxWeight = 10'000;
 
-bool all_digits(std::string_view text) noexcept {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// nginx asks port 80 where none is written; the ring goes on hashing the text as it stands.
+// nginx asks port 80 where none is written, and reads 080 as 80; the ring goes on hashing the text
+// as it stands.
 std::string address_of(std::string_view text) {
   if (text.starts_with("unix:")) return std::string(text);
   const std::size_t colon = text.rfind(':');
-  const bool has_port =
-      colon != std::string_view::npos && all_digits(text.substr(colon + 1)) && !text.ends_with(']');
-  return has_port ? std::string(text) : fmt::format("{}:80", text);
+  if (colon == std::string_view::npos || text.ends_with(']')) return fmt::format("{}:80", text);
+  const std::size_t port = text.find_first_not_of('0', colon + 1);
+  return fmt::format("{}:{}", text.substr(0, colon),
+                     port == std::string_view::npos ? "0" : text.substr(port));
 }
 
 class Upstream {
@@ -37,6 +34,7 @@ class Upstream {
       : reading_(reading), upstream_(upstream), variables_(variables) {}
 
   Pool read(Names& names) {
+    if (upstream_.words.size() > 2) problem(upstream_, 2, "an upstream has one name");
     pool_.source_name = fmt::format("upstream {}", upstream_.parameter(1));
     pool_.name = names.take(name_from(upstream_.parameter(1), "pool"));
     for (const Directive& directive : upstream_.children) take(directive);
@@ -58,10 +56,11 @@ class Upstream {
     const std::string& name = directive.name();
     if (name == "server")
       add_server(directive);
-    else if (name == "hash")
-      hash_ = &directive;
-    else if (name == "ip_hash" || name == "least_conn" || name == "random" || name == "least_time")
-      method_ = &directive;
+    else if (name == "hash" || name == "ip_hash" || name == "least_conn" || name == "random" ||
+             name == "least_time")
+      method_ = &directive;  // the last one counts
+    else if (name.starts_with("balancer_by_lua"))
+      lua_ = &directive;
     else if (name == "keepalive_timeout")
       read_idle(directive);
     else
@@ -79,8 +78,12 @@ class Upstream {
   void add_server(const Directive& directive) {
     const std::string_view text = directive.parameter(1);
     if (text.empty()) return problem(directive, 0, "server has no address");
+    std::string address = address_of(text);
+    const auto parsed = config::parse_address(address, config::PortRule::connecting);
+    if (!parsed)
+      return problem(directive, 1, fmt::format("{} {}", quoted(text), parsed.error().message));
     Server server{.name = names_.take(name_from(text, "server")),
-                  .address = address_of(text),
+                  .address = std::move(address),
                   .label = std::string(text),
                   .zone = {}};
     bool keep = true;
@@ -136,21 +139,32 @@ class Upstream {
   }
 
   void choose_scheme() {
-    if (hash_ == nullptr || hash_->words.size() < 2) return without_hash();
-    const bool consistent = hash_->parameter(2) == "consistent";
+    if (lua_ != nullptr) return by_lua();
+    if (method_ == nullptr || method_->name() != "hash") return without_hash();
+    if (method_->words.size() < 2) return problem(*method_, 0, "hash wants a key");
+    const bool consistent = method_->parameter(2) == "consistent";
+    if (method_->words.size() > (consistent ? 3 : 2))
+      return problem(*method_, consistent ? 3 : 2, "hash takes a key, and consistent behind it");
     pool_.scheme.placement = consistent ? ring::Placement::nginx : ring::Placement::nginx_hash;
     pool_.model = [servers = pool_.servers, consistent] {
       return consistent ? nginx_model(servers) : nginx_hash_model(servers);
     };
-    const auto key = nginx_key(hash_->parameter(1), variables_);
+    const auto key = nginx_key(method_->parameter(1), variables_);
     if (key) {
       pool_.key = *key;
       return;
     }
     pool_.moves = fmt::format("its key {} cannot be written here, since {}",
-                              quoted(hash_->parameter(1)), key.error().message);
-    tell(*hash_, fmt::format("keys will move: {}; ring.key is \"{{uri}}\" now, choose it anew",
-                             pool_.moves));
+                              quoted(method_->parameter(1)), key.error().message);
+    tell(*method_, fmt::format("keys will move: {}; ring.key is \"{{uri}}\" now, choose it anew",
+                               pool_.moves));
+  }
+
+  void by_lua() {
+    pool_.placed = false;
+    pool_.moves = fmt::format("{} chooses the server, by Lua, which is not read", lua_->name());
+    tell(*lua_, "keys will move: " + pool_.moves);
+    for (Server& server : pool_.servers) server.label.clear();
   }
 
   void without_hash() {
@@ -168,8 +182,8 @@ class Upstream {
   const Variables& variables_;
   Pool pool_;
   Names names_;
-  const Directive* hash_ = nullptr;
   const Directive* method_ = nullptr;
+  const Directive* lua_ = nullptr;
 };
 
 }  // namespace

@@ -155,16 +155,19 @@ class Nginx(Comparison):
         "equal": ["", "", "", ""],
         "weights": ["weight=3", "", "weight=2", "weight=10"],
         "down": ["", "down", "", "weight=2"],
+        "zeros": ["", "weight=2", "", ""],  # 127.0.0.1:08080, which is another text to its ring
     }
 
     def configuration(self, servers):
-        upstreams, listeners, ports = [], [], {}
+        listeners, ports = ["include *-[e-z]*.upstream;", "include *-d???.upstream;"], {}
         for method, block in self.BLOCKS.items():
             for shape, parameters in self.LISTS.items():
                 name, port = f"{method}-{shape}", free_port()
                 ports[name] = port
-                lines = " ".join(f"server {s.address} {p};" for s, p in zip(servers, parameters))
-                upstreams.append(f"upstream {name} {{ {block.replace('{servers}', lines)} keepalive 8; }}")
+                zero = "0" if shape == "zeros" else ""
+                lines = " ".join(f"server 127.0.0.1:{zero}{s.port} {p};" for s, p in zip(servers, parameters))
+                self.file(f"{name}.upstream",
+                          f"upstream {name} {{ {block.replace('{servers}', lines)} keepalive 8; }}")
                 listeners.append(
                     f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://{name};"
                     " proxy_http_version 1.1; proxy_set_header Connection ''; } }")
@@ -173,7 +176,7 @@ class Nginx(Comparison):
         text = (f"daemon off; pid {self.folder}/pid; error_log stderr; worker_processes 1;\n"
                 "events { worker_connections 512; }\n"
                 f"http {{ access_log off; keepalive_requests 100000;\n{paths}"
-                + "\n".join(upstreams + listeners) + "\n}\n")
+                + "\n".join(listeners) + "\n}\n")
         return self.file("nginx.conf", text), ports
 
     def test_every_key_is_where_nginx_puts_it(self):
@@ -322,6 +325,18 @@ class Command(unittest.TestCase):
             self.assertNotIn("refuses", notes)
             result = run("check", "-c", config)
             self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_what_this_release_lacks_is_no_fault_of_the_file(self):
+        result = run("import", GOLDEN / "nutcracker.yml")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("nutcracker.yml is taken over, but this release refuses the YAML", result.stderr)
+        line = result.stdout.splitlines().index("    protocol: memcached") + 1
+        self.assertRegex(result.stderr, rf'\n  line {line}: .*"memcached" is not supported yet\n')
+        self.assertIn("memcached is not spoken yet. The rings are right all the same", result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            config, _ = imported(GOLDEN / "nutcracker.yml", folder)  # as the message has it
+            found = run("lookup", "-c", config, "--pool", "alpha", "key")
+            self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_what_is_written_can_be_looked_up(self):
         for name in ("nginx.conf", "haproxy.cfg", "envoy.yaml"):

@@ -28,19 +28,25 @@ std::string text_of(const fs::path& path) {
 }
 
 // Files are named as if the folder were the current one, so that notes name no machine.
-config::FileReader reader() {
-  return [](const std::string& name) {
+Files golden_files() {
+  const auto read = [](const std::string& name) {
     using Contents = std::variant<std::string, std::string>;
     if (!fs::exists(kFolder / name))
       return Contents(std::in_place_index<1>, "no such file or directory");
     return Contents(std::in_place_index<0>, text_of(kFolder / name));
   };
+  const auto match = [](const std::string& pattern) {
+    std::vector<std::string> names = real_files().match(kFolder / pattern);
+    for (std::string& name : names) name = fs::relative(name, kFolder);
+    return names;
+  };
+  return {read, match};
 }
 
 Outcome read_file(const std::string& name) {
   const auto source =
       std::get<config::Source>(config::Source::decode(name, text_of(kFolder / name)));
-  return read(guess_format(name, source.text())->format, source, reader());
+  return read(guess_format(name, source.text())->format, source, golden_files());
 }
 
 class GoldenImport : public testing::TestWithParam<const char*> {};
@@ -129,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Import, BadImport, testing::ValuesIn(bad_files()), [](c
 
 Import imported(Format format, const std::string& text) {
   const auto source = std::get<config::Source>(config::Source::decode("source", text));
-  return std::get<Import>(read(format, source, reader()));
+  return std::get<Import>(read(format, source, golden_files()));
 }
 
 // Reads a text as nginx.conf without includes.
@@ -195,25 +201,188 @@ TEST(ImportName, IsTheSameWhateverStandsBesideTheServer) {
   EXPECT_EQ(before.pools[0].servers[1].name, after.pools[0].servers[1].name);
 }
 
-TEST(ImportInclude, OfAFileInItselfEnds) {
-  const auto source = std::get<config::Source>(config::Source::decode(
-      "a/main.conf", "upstream a { server 10.0.0.1:80; }\ninclude part.conf;\n"));
-  const auto reader = [](const std::string& name) {
-    EXPECT_EQ(name, "a/part.conf");
-    return std::variant<std::string, std::string>(std::in_place_index<0>, "include part.conf;\n");
-  };
-  const Outcome outcome = read(Format::nginx, source, reader);
+std::string notes_of(const Import& import) {
   std::string notes;
-  for (const Note& note : std::get<Import>(outcome).notes) notes += note.text() + "\n";
-  EXPECT_THAT(notes, testing::HasSubstr(
-                         "a/part.conf:1: include \"part.conf\" is not followed: the file includes "
-                         "itself\n"));
+  for (const Note& note : import.notes) notes += note.text() + "\n";
+  return notes;
+}
+
+TEST(ImportInclude, OfAFileInItselfEnds) {
+  for (const std::string include : {"part.conf", "p*.conf"}) {
+    const auto source = std::get<config::Source>(config::Source::decode(
+        "a/main.conf", "upstream a { server 10.0.0.1:80; }\ninclude part.conf;\n"));
+    const auto read_part = [&](const std::string& name) {
+      EXPECT_EQ(name, "a/part.conf");
+      return std::variant<std::string, std::string>(std::in_place_index<0>,
+                                                    "include " + include + ";\n");
+    };
+    const auto match = [](const std::string& pattern) {
+      EXPECT_EQ(pattern, "a/p*.conf");
+      return std::vector<std::string>{"a/part.conf"};
+    };
+    const Outcome outcome = read(Format::nginx, source, {read_part, match});
+    EXPECT_THAT(notes_of(std::get<Import>(outcome)),
+                testing::HasSubstr("a/part.conf:1: include \"" + include +
+                                   "\" is not followed: a/part.conf includes itself\n"));
+  }
+}
+
+TEST(ImportInclude, OfAPatternTakesItsFilesInTheOrderOfTheirNames) {
+  const fs::path folder = fs::path(testing::TempDir()) / "clockwise-import-include";
+  fs::create_directories(folder / "conf.d");
+  std::ofstream(folder / "conf.d/b.conf") << "upstream b { server 10.0.0.2:80; }\n";
+  std::ofstream(folder / "conf.d/a.conf") << "upstream a { server 10.0.0.1:80; }\n";
+  std::ofstream(folder / "conf.d/.hidden.conf") << "upstream c { server 10.0.0.3:80; }\n";
+  std::ofstream(folder / "conf.d/d.off") << "upstream d { server 10.0.0.4:80; }\n";
+  const auto source = std::get<config::Source>(config::Source::decode(
+      folder / "nginx.conf", "http { include conf.d/*.conf; include sites/*; }\n"));
+  const Import import = std::get<Import>(read(Format::nginx, source, real_files()));
+  fs::remove_all(folder);
+  std::vector<std::string> pools;
+  for (const Pool& pool : import.pools) pools.push_back(pool.name);
+  EXPECT_THAT(pools, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(notes_of(import),
+              testing::HasSubstr("nginx.conf:1: include \"sites/*\" names no file"));
+}
+
+TEST(ImportNginx, KeepsTheTextOfAPortWithZeros) {
+  const Import import =
+      nginx("upstream a { hash $request_uri consistent; server 10.0.0.1:080; server [fd00::2]; }");
+  EXPECT_EQ(import.pools[0].servers[0].address, "10.0.0.1:80");
+  EXPECT_EQ(import.pools[0].servers[0].label, "10.0.0.1:080");
+  EXPECT_EQ(import.pools[0].servers[1].address, "[fd00::2]:80");
+  EXPECT_EQ(import.pools[0].servers[1].label, "[fd00::2]");
+}
+
+TEST(ImportNginx, TakesTheLastMethod) {
+  EXPECT_TRUE(nginx("upstream a { least_conn; hash $uri; server h:80; }").pools[0].placed);
+  EXPECT_FALSE(nginx("upstream a { hash $uri; least_conn; server h:80; }").pools[0].placed);
+}
+
+TEST(ImportNginx, DoesNotProveWhatLuaChooses) {
+  const Import import = nginx(
+      "upstream a { hash $uri; server 0.0.0.1:80; balancer_by_lua_block { if x then y{} end } }\n"
+      "upstream b { hash $uri; server h:80; }\n");
+  EXPECT_THAT(import.pools.at(0).moves, testing::HasSubstr("balancer_by_lua_block"));
+  EXPECT_EQ(import.pools.at(1).moves, "");
+}
+
+std::vector<std::string> refusals(Format format, const std::string& text) {
+  const auto source = std::get<config::Source>(config::Source::decode("source", text));
+  const Outcome outcome = read(format, source, golden_files());
+  std::vector<std::string> lines;
+  if (const auto* problems = std::get_if<Problems>(&outcome))
+    for (const config::Problem& problem : *problems) lines.push_back(problem.headline());
+  return lines;
+}
+
+TEST(ImportOfNothing, SaysWhatWasSeenAndWhyItWasNotTaken) {
+  EXPECT_THAT(
+      refusals(Format::haproxy,
+               "defaults\n mode tcp\nfrontend f\n default_backend db\n"
+               "backend db\n server a 10.0.0.1:5432\n"
+               "listen redis\n mode tcp\n server a 10.0.0.1:6379\n"
+               "backend empty\n mode http\n"),
+      testing::ElementsAre(
+          testing::HasSubstr("has no pool to import, since none of these becomes one:"),
+          testing::HasSubstr("source:5:1: backend db is of mode tcp: only requests of HTTP"),
+          testing::HasSubstr("source:7:1: listen redis is of mode tcp"),
+          testing::HasSubstr("source:10:1: backend empty: has no server")));
+  EXPECT_THAT(refusals(Format::haproxy, "backend db\n server a 10.0.0.1:5432\n"),
+              testing::Contains(testing::HasSubstr("backend db has no mode, which is tcp")));
+  EXPECT_THAT(
+      refusals(Format::envoy, "static_resources:\n  clusters:\n  - {name: a, lb_policy: MAGLEV}\n"),
+      testing::Contains(testing::HasSubstr("source:3:5: cluster a: has no endpoint")));
+  EXPECT_THAT(refusals(Format::nginx, "stream { upstream a { server 10.0.0.1:80; } }"),
+              testing::Contains(testing::HasSubstr("source:1:1: stream is not carried over")));
+  EXPECT_THAT(refusals(Format::nginx, "events { }"),
+              testing::ElementsAre(testing::HasSubstr("nothing in it reads as nginx's")));
+}
+
+constexpr const char* kHashed = " mode http\n balance uri\n hash-type consistent\n";
+
+TEST(ImportHaproxy, RefusesASecondOfOneName) {
+  const std::string text = std::string("backend a\n") + kHashed +
+                           " server x h:1\n server y h:2\n server x h:3\n"
+                           "frontend a\n mode http\nlisten b\n" +
+                           kHashed + " server x h:1\nbackend b\n mode http\n server x h:1\n";
+  EXPECT_THAT(refusals(Format::haproxy, text),
+              testing::ElementsAre(
+                  testing::HasSubstr("15:9: a second backend \"b\": the first stands on line 10"),
+                  testing::HasSubstr("7:9: a second server \"x\": the first stands on line 5")));
+}
+
+TEST(ImportHaproxy, DoesNotProveWhatDependsOnTheMachine) {
+  const Import import = imported(
+      Format::haproxy, std::string(".if defined(BIG)\nbackend a\n") + kHashed +
+                           " server x h:1\n.else\nbackend a\n" + kHashed +
+                           " server x h:1\n server y h:2\n.endif\n.notice \"read\"\nbackend b\n" +
+                           kHashed + " server x h:1\nbackend c\n" + kHashed +
+                           " server x h:1\n .if feature(LUA)\n server y h:2\n .endif\n");
+  ASSERT_EQ(import.pools.size(), 4u);
+  EXPECT_THAT(import.pools[0].moves, testing::HasSubstr("decided by .if when HAProxy starts"));
+  EXPECT_NE(import.pools[1].moves, "");
+  EXPECT_EQ(import.pools[2].moves, "");
+  EXPECT_NE(import.pools[3].moves, "");
+  EXPECT_THAT(notes_of(import),
+              testing::AllOf(testing::HasSubstr("source:1: .if is not carried over"),
+                             testing::HasSubstr("source:8: a second backend \"a\""),
+                             testing::HasSubstr("source:15: .notice is not carried over")));
+  EXPECT_THAT(refusals(Format::haproxy, ".else\n.if true\nbackend a\n mode http\n server x h:1\n"),
+              testing::ElementsAre(testing::HasSubstr("1:1: .else without an .if"),
+                                   testing::HasSubstr("2:1: the .if is never closed")));
+}
+
+TEST(ImportHaproxy, TakesOneOfARangeOfPorts) {
+  const Import import =
+      imported(Format::haproxy,
+               std::string("listen a\n bind :8000-8010\n bind [fd00::1]:90-91,unix@/run/a-b\n"
+                           " bind fd@3\n") +
+                   kHashed + " server x h:1\n");
+  std::vector<std::string> addresses;
+  for (const Listener& listener : import.listeners) addresses.push_back(listener.address);
+  EXPECT_THAT(addresses, testing::ElementsAre("0.0.0.0:8000", "[fd00::1]:90", "unix:/run/a-b"));
+  EXPECT_THAT(notes_of(import),
+              testing::AllOf(testing::HasSubstr("source:2: bind on the ports 8000-8010: a listener "
+                                                "here has one, 0.0.0.0:8000 is written"),
+                             testing::HasSubstr("source:4: bind \"fd@3\" is not carried over")));
+}
+
+TEST(ImportEnvoy, HashesTheCanonicalTextOfAnAddress) {
+  const auto endpoint = [](const std::string& address) {
+    return "        - endpoint: {address: {socket_address: {address: \"" + address +
+           "\", port_value: 80}}}\n";
+  };
+  const Import import = imported(
+      Format::envoy,
+      "static_resources:\n  clusters:\n  - name: a\n    lb_policy: RING_HASH\n"
+      "    common_lb_config:\n      consistent_hashing_lb_config: {hash_balance_factor: 150}\n"
+      "      healthy_panic_threshold: {value: 10}\n"
+      "    load_assignment:\n      endpoints:\n      - lb_endpoints:\n" +
+          endpoint("0:0:0:0:0:0:0:1") + endpoint("FD00:0:0::000a") + endpoint("::ffff:10.0.0.1") +
+          endpoint("10.0.0.1"));
+  std::vector<std::string> labels;
+  for (const Server& server : import.pools.at(0).servers) {
+    labels.push_back(server.label);
+    EXPECT_EQ(server.address, server.label);
+  }
+  EXPECT_THAT(labels, testing::ElementsAre("[::1]:80", "[fd00::a]:80", "[::ffff:10.0.0.1]:80",
+                                           "10.0.0.1:80"));
+  EXPECT_THAT(notes_of(import),
+              testing::AllOf(testing::HasSubstr("source:6: cluster a: hash_balance_factor is not "
+                                                "carried over"),
+                             testing::HasSubstr("source:7: cluster a: healthy_panic_threshold")));
+  EXPECT_THAT(refusals(Format::envoy,
+                       "static_resources:\n  clusters:\n  - name: a\n    load_assignment:\n"
+                       "      endpoints:\n      - lb_endpoints:\n" +
+                           endpoint("fd00:::1")),
+              testing::ElementsAre(testing::HasSubstr("source:7:31: \"fd00:::1:80\" ")));
 }
 
 TEST(ImportText, WithALineBreakIsRefused) {
   const auto source = std::get<config::Source>(
-      config::Source::decode("nginx.conf", "upstream a { server \"a\\nb\"; }"));
-  const Outcome outcome = read(Format::nginx, source, reader());
+      config::Source::decode("nginx.conf", "upstream a { hash \"a\\nb\"; server h:80; }"));
+  const Outcome outcome = read(Format::nginx, source, golden_files());
   ASSERT_TRUE(std::holds_alternative<Problems>(outcome));
   EXPECT_THAT(std::get<Problems>(outcome).front().message,
               testing::HasSubstr("is not one line of printable text"));

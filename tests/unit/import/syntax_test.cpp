@@ -56,6 +56,16 @@ constexpr Row kNginx[] = {
     {"other_escapes", R"(a \.php$ b\\c d\ne;)", "<a><\\.php$><b\\c><d\ne>"},
     {"variable", "a ${b}c $d{ e; }", "<a><${b}c><$d>{<e>}"},
     {"closing_brace_in_a_word", "a b}c;", "<a><b}c>"},
+    {"lua", "a_by_lua_block { if x then return {1, {}} end }\nb;", "<a_by_lua_block>{} <b>"},
+    {"lua_with_a_parameter", "set_by_lua_block $x { return \"}\" }b;",
+     "<set_by_lua_block><$x>{} <b>"},
+    {"lua_strings", R"(a_by_lua_block { x = '}' .. "\"}" .. '\\' } b;)", "<a_by_lua_block>{} <b>"},
+    {"lua_comments", "a_by_lua_block { -- it's a }\n --[[ } \n } ]] x() } b;",
+     "<a_by_lua_block>{} <b>"},
+    {"lua_long_strings", "a_by_lua_block { x = [==[ }]] } ]==] .. t[[[}]]] } b;",
+     "<a_by_lua_block>{} <b>"},
+    {"lua_indices", "a_by_lua_block { x[t[1]] = y[=] } b;", "<a_by_lua_block>{} <b>"},
+    {"lua_in_a_block", "s { a_by_lua_block { } b; }", "<s>{<a_by_lua_block>{} <b>}"},
     {"utf8", "a \"\u043a\u043b\u044e\u0447\";", "<a><\u043a\u043b\u044e\u0447>"},
 };
 
