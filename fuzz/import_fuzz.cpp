@@ -61,7 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     return ++includes <= 2 ? Contents(std::in_place_index<0>, text)
                            : Contents(std::in_place_index<1>, "no such file");
   };
-  const auto match = [](const std::string& pattern) { return std::vector{pattern, "other"}; };
+  const auto match = [](const std::string& pattern) {
+    return std::vector<std::string>{pattern, "other"};
+  };
   std::visit([](const auto& result) { check(result); },
              importer::read(format, *source, {read, match}));
   return 0;

@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "config/field.h"
@@ -20,6 +18,7 @@
 #include "import/readers.h"
 #include "import/spans.h"
 #include "import/tree.h"
+#include "import/weights.h"
 #include "ring/prime.h"
 
 namespace clockwise::importer {
@@ -28,8 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 using config::Node;
 using config::quoted;
-
-constexpr double kMaxWeight = 10'000;
 
 // An IPv6 address as Envoy prints it (RFC 5952), however it was written; empty for what is none.
 std::string canonical_v6(std::string_view text) {
@@ -238,20 +235,14 @@ class Cluster {
 
   // Points depend on the weights relative to their sum, so that a common divisor moves nothing.
   void scale_weights() {
-    std::uint64_t divisor = 0;
-    double largest = 0;
-    for (const Server& server : pool_.servers) {
-      divisor = std::gcd(divisor, static_cast<std::uint64_t>(server.weight));
-      largest = std::max(largest, server.weight);
-    }
-    if (largest <= kMaxWeight || divisor == 0) return;
-    for (Server& server : pool_.servers) server.weight /= static_cast<double>(divisor);
-    if (largest / static_cast<double>(divisor) > kMaxWeight) {
-      lose(cluster_, "its weights do not fit, the largest possible is 10000");
-      for (Server& server : pool_.servers) server.weight = std::min(server.weight, kMaxWeight);
-    } else {
-      note(cluster_, fmt::format("all weights are divided by {}, which moves no key", divisor));
-    }
+    const Weights weights = weigh(pool_.servers);
+    if (weights.fit()) return;
+    if (weights.fit_divided())
+      note(cluster_,
+           fmt::format("all weights are divided by {}, which moves no key", weights.divisor));
+    else
+      lose(cluster_, fmt::format("its weights do not fit, the largest possible is {}", kMaxWeight));
+    scale_down(pool_.servers, weights);
   }
 
   // What the maps say that decide the placement, and that is not read.

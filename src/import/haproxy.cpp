@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using config::quoted;
 
-constexpr std::uint64_t kMaxWeight = 256;
+constexpr std::uint64_t kMostWeight = 256;
 constexpr std::uint64_t kMaxId = 0x7fff'ffff;
 
 std::string_view word(const ConfigLine& line, std::size_t index) {
@@ -64,6 +64,19 @@ const ConfigLine* setting(const Section& section, std::string_view first,
     for (auto line = at->lines.rbegin(); line != at->lines.rend(); ++line)
       if (word(**line, 0) == first && (second.empty() || word(**line, 1) == second)) return *line;
   return nullptr;
+}
+
+// The timeout of a section; nothing where there is none, or, with a note, none that is one here.
+std::optional<milliseconds> timeout_of(const Reading& reading, const Section& section,
+                                       std::string_view timeout) {
+  const ConfigLine* line = setting(section, "timeout", timeout);
+  if (line == nullptr) return std::nullopt;
+  const std::optional<milliseconds> span = parse_span(word(*line, 2), 1ms);
+  if (span && *span > 0ms) return span;
+  reading.note(
+      line->front().place,
+      fmt::format("timeout {} is not carried over: a timeout here is 1ms to a year", timeout));
+  return std::nullopt;
 }
 
 using Row = std::pair<std::string_view, std::string_view>;
@@ -145,8 +158,8 @@ class BackendReader {
       lose(*section_.head,
            "which of its lines count is decided by .if when HAProxy starts; write those that do, "
            "and import that");
-    carry(pool_.connect, "connect");
-    carry(pool_.response, "server");
+    pool_.connect = timeout_of(reading_, section_, "connect");
+    pool_.response = timeout_of(reading_, section_, "server");
     reading_.out.pools.push_back(std::move(pool_));
   }
 
@@ -207,7 +220,7 @@ class BackendReader {
 
   void parameter(const ConfigLine& line, std::size_t at, std::string_view name,
                  std::string_view value, ServerFacts& facts) {
-    if (name == "weight") return number(line, at, value, 0, kMaxWeight, facts.weight);
+    if (name == "weight") return number(line, at, value, 0, kMostWeight, facts.weight);
     if (name == "id") return number(line, at, value, 1, kMaxId, facts.id);
     if (name == "disabled" || name == "enabled") {
       facts.disabled = name == "disabled";
@@ -331,16 +344,6 @@ class BackendReader {
     lose(type != nullptr ? *type : balance,
          "hash-type map-based has no scheme here, it moves most keys at each change anyway; the "
          "pool gets the scheme clockwise");
-  }
-
-  void carry(std::optional<milliseconds>& out, std::string_view timeout) {
-    const ConfigLine* line = setting(section_, "timeout", timeout);
-    if (line == nullptr) return;
-    out = parse_span(word(*line, 2), 1ms);
-    if (out && *out > 0ms) return;
-    out.reset();
-    note(*line,
-         fmt::format("timeout {} is not carried over: a timeout here is 1ms to a year", timeout));
   }
 
   const Reading& reading_;
@@ -573,10 +576,9 @@ class HaproxyReader {
                                        "host:port, [v6]:port or unix:/path",
                                        quoted(text)));
     listener.pool = pool;
-    carry(listener.header, section, "http-request");
-    carry(listener.idle, section, "http-keep-alive");
-    carry(listener.body, section, "client");
-    carry(listener.write, section, "client");
+    listener.header = timeout_of(reading_, section, "http-request");
+    listener.idle = timeout_of(reading_, section, "http-keep-alive");
+    listener.body = listener.write = timeout_of(reading_, section, "client");
     for (const Listener& other : reading_.out.listeners)
       if (other.address == listener.address)
         return reading_.note(line.front().place,
@@ -606,17 +608,6 @@ class HaproxyReader {
     if (text.starts_with("*:") || text.starts_with(':')) return fmt::format("0.0.0.0{}", port);
     if (text.starts_with("::") && !text.starts_with("[")) return fmt::format("[::]{}", port);
     return std::string(text);
-  }
-
-  void carry(std::optional<milliseconds>& out, const Section& section, std::string_view timeout) {
-    const ConfigLine* line = setting(section, "timeout", timeout);
-    if (line == nullptr) return;
-    out = parse_span(word(*line, 2), 1ms);
-    if (out && *out > 0ms) return;
-    out.reset();
-    reading_.note(
-        line->front().place,
-        fmt::format("timeout {} is not carried over: a timeout here is 1ms to a year", timeout));
   }
 
   const Reading& reading_;

@@ -84,7 +84,10 @@ Outcome read(Format format, const config::Source& source, const Files& files) {
     std::ranges::move(left_out, std::back_inserter(problems));
   }
   if (problems.empty()) check_texts(import, source, problems);
-  if (!problems.empty()) return problems;
+  if (!problems.empty()) {
+    for (config::Problem& problem : problems) problem.message = printable(problem.message);
+    return problems;
+  }
   add_listener(import, notes);
   import.notes = notes.take();
   return import;

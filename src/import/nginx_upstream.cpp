@@ -8,14 +8,13 @@
 #include "import/model.h"
 #include "import/nginx_parts.h"
 #include "import/spans.h"
+#include "import/weights.h"
 
 namespace clockwise::importer {
 namespace {
 
 using namespace std::chrono_literals;
 using config::quoted;
-
-constexpr std::uint64_t kMaxWeight = 10'000;
 
 // nginx asks port 80 where none is written, and reads 080 as 80; the ring goes on hashing the text
 // as it stands.
@@ -134,7 +133,7 @@ class Upstream {
           fmt::format("the weight {} is not a whole number of at least 1", quoted(text)));
     server.weight = static_cast<double>(std::min(*weight, kMaxWeight));
     if (*weight <= kMaxWeight) return;
-    pool_.moves = fmt::format("the weight {} is above 10000", *weight);
+    pool_.moves = fmt::format("the weight {} is above {}", *weight, kMaxWeight);
     tell(directive, "keys will move: " + pool_.moves);
   }
 

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -19,6 +17,7 @@
 #include "import/readers.h"
 #include "import/spans.h"
 #include "import/tree.h"
+#include "import/weights.h"
 
 namespace clockwise::importer {
 namespace {
@@ -28,7 +27,6 @@ using config::quoted;
 
 // Above this a weight is no exact number in the single precision that decides the points.
 constexpr std::uint64_t kExact = 1ULL << 24;
-constexpr std::uint64_t kMaxWeight = 10'000;
 constexpr std::string_view kDefaultPort = ":11211";
 
 using Row = std::pair<std::string_view, std::string_view>;
@@ -263,29 +261,19 @@ class PoolReader {
   // Weights beyond the limit are divided by what all of them share: the points depend on each
   // weight relative to the sum, which stays the same number in single precision.
   void scale_weights() {
-    std::uint64_t divisor = 0;
-    std::uint64_t largest = 0;
-    std::uint64_t total = 0;
-    for (const Server& server : pool_.servers) {
-      const auto weight = static_cast<std::uint64_t>(server.weight);
-      divisor = std::gcd(divisor, weight);
-      largest = std::max(largest, weight);
-      total += weight;
-    }
-    if (largest <= kMaxWeight) return;
+    const Weights weights = weigh(pool_.servers);
+    if (weights.fit()) return;
     const bool relative = pool_.scheme.distribution == "ketama";  // modula counts them as they are
-    if (!relative || largest / divisor > kMaxWeight || total >= kExact) {
+    if (relative && weights.fit_divided() && weights.total < kExact) {
+      reading_.note(entry_.place,
+                    fmt::format("{}: all weights are divided by {}, which moves no key",
+                                pool_.source_name, weights.divisor));
+    } else {
       pool_.moves = fmt::format("its weights do not fit, the largest possible is {}", kMaxWeight);
       reading_.note(entry_.place,
                     fmt::format("{}: keys will move: {}", pool_.source_name, pool_.moves));
-    } else {
-      reading_.note(entry_.place,
-                    fmt::format("{}: all weights are divided by {}, which moves no key",
-                                pool_.source_name, divisor));
     }
-    for (Server& server : pool_.servers)
-      server.weight = std::min(std::floor(server.weight / static_cast<double>(divisor)),
-                               static_cast<double>(kMaxWeight));
+    scale_down(pool_.servers, weights);
   }
 
   void sort_servers() {

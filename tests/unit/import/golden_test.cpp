@@ -379,6 +379,11 @@ TEST(ImportEnvoy, HashesTheCanonicalTextOfAnAddress) {
               testing::ElementsAre(testing::HasSubstr("source:7:31: \"fd00:::1:80\" ")));
 }
 
+TEST(ImportText, OfAProblemIsOneLine) {
+  EXPECT_THAT(refusals(Format::nginx, "upstream \"a\\nb\" { server; }"),
+              testing::Contains(testing::HasSubstr("upstream a?b: server has no address")));
+}
+
 TEST(ImportText, WithALineBreakIsRefused) {
   const auto source = std::get<config::Source>(
       config::Source::decode("nginx.conf", "upstream a { hash \"a\\nb\"; server h:80; }"));
