@@ -18,18 +18,14 @@ ChunkedDecoder::Step ChunkedDecoder::step(std::string_view input) noexcept {
   while (i < input.size() && at_ < At::done) {
     if (at_ == At::data) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size() - i));
-      skip_data(size);
+      left_ -= size;
+      if (left_ == 0) at_ = At::data_cr;
       return {State::more, i + size, input.substr(i, size)};
     }
     at_ = next(input[i++]);
   }
   if (at_ == At::bad) return {State::bad, i, {}};
   return {at_ == At::done ? State::done : State::more, i, {}};
-}
-
-void ChunkedDecoder::skip_data(std::uint64_t n) noexcept {
-  left_ -= n;
-  if (left_ == 0) at_ = At::data_cr;
 }
 
 ChunkedDecoder::At ChunkedDecoder::fail(std::string_view why) noexcept {

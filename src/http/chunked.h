@@ -26,12 +26,6 @@ class ChunkedDecoder {
   // again with the rest while it says `more` and octets are left.
   [[nodiscard]] Step step(std::string_view input) noexcept;
 
-  // Octets of the current chunk that are still to come: lets a relay splice them unread. 0 while in
-  // framing.
-  [[nodiscard]] std::uint64_t data_left() const noexcept { return at_ == At::data ? left_ : 0; }
-  // `n` octets of the current chunk were taken past the decoder. REQUIRES: n <= data_left().
-  void skip_data(std::uint64_t n) noexcept;
-
   // Why it is bad; static text.
   [[nodiscard]] std::string_view error() const noexcept { return error_; }
 

@@ -63,12 +63,19 @@ constexpr bool is_hop_by_hop(Field id) noexcept {
   return Field::other;
 }
 
-// Naming these in Connection does not remove them: the message would change its meaning, or the
+// Naming any other in Connection does not remove it: the message would change its meaning, or the
 // sender could strip what the proxy itself adds.
 bool may_be_named_away(std::string_view head, const FieldLine& line) noexcept {
-  return line.id == Field::other || line.id == Field::accept
-             ? !same_ignoring_case(name_of(head, line), "cache-control")
-             : false;
+  switch (line.id) {
+    case Field::other:
+      return !same_ignoring_case(name_of(head, line), "cache-control");
+    case Field::accept:
+    case Field::expect:
+    case Field::max_forwards:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string_view name_fault(const char* p, const char* q, const char* end) noexcept {
@@ -112,8 +119,6 @@ bool has_line_feed(const char* p, const char* end) noexcept {
 }
 
 }  // namespace
-
-Field classify(std::string_view name) noexcept { return field_of(name); }
 
 LineEnd scan_fields(const char* head, const char* p, const char* end,
                     std::vector<FieldLine>& fields, std::size_t max_fields, bool& too_many) {

@@ -9,9 +9,6 @@
 
 namespace clockwise::http {
 
-// Which of the fields we know a name is.
-[[nodiscard]] Field classify(std::string_view name) noexcept;
-
 // A position in the octets, or why there is none.
 struct LineEnd {
   const char* next = nullptr;  // one past the CRLF; null when the line is malformed or cut

@@ -112,7 +112,6 @@ struct RequestHead {
   bool origin_line = false;    // request line may be relayed as received (origin-form, HTTP/1.1)
   std::uint8_t minor_version = 1;  // 0 or 1; HTTP/1.2 and up count as 1
   bool keep_alive = true;          // the client wants the connection kept (RFC 9112 9.3)
-  bool expect_continue = false;    // HTTP/1.1, content announced
   bool accepts_json = false;       // prefers application/json over text/plain, for our own errors
   std::int32_t max_forwards = -1;  // OPTIONS only (TRACE is refused); -1: absent
   Body body;

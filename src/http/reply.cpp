@@ -83,18 +83,6 @@ void render(const Reply& reply, std::string& out) {
   if (!reply.head) out += body;
 }
 
-Reply reply_to(const RequestHead& refused) {
-  Reply reply;
-  reply.status = refused.refusal.status;
-  reply.text = refused.refusal.text;
-  reply.proxy_error =
-      refused.refusal.reason == HeadError::method ? "http_request_denied" : "http_request_error";
-  reply.client_minor_version = refused.minor_version;
-  reply.json = refused.accepts_json;
-  reply.head = refused.method_id == Method::head;
-  return reply;
-}
-
 std::string_view reason_phrase(unsigned status) noexcept {
   switch (status) {
     case 200:

@@ -29,9 +29,6 @@ struct Reply {
 // Replaces what `out` holds by the whole answer; its memory is reused.
 void render(const Reply& reply, std::string& out);
 
-// The answer to a request that was refused; always closes.
-[[nodiscard]] Reply reply_to(const RequestHead& refused);
-
 // "Bad Request"; "Error" for a status that has no entry.
 [[nodiscard]] std::string_view reason_phrase(unsigned status) noexcept;
 

@@ -49,7 +49,7 @@ void clear(RequestHead& head) {
   head.absolute_form = head.origin_line = false;
   head.minor_version = 1;
   head.keep_alive = true;
-  head.expect_continue = head.accepts_json = false;
+  head.accepts_json = false;
   head.max_forwards = -1;
   head.body = {};
   head.line_end = head.size = 0;
@@ -148,7 +148,6 @@ struct Found {
   const FieldLine* accept = nullptr;
   const FieldLine* max_forwards = nullptr;
   std::string_view twice;
-  bool expect = false;
   bool expects_other = false;
   bool connection = false;
 
@@ -176,7 +175,6 @@ Found find_known(std::string_view octets, RequestHead& head) {
         found.once(found.max_forwards, line, "two Max-Forwards fields");
         break;
       case Field::expect:
-        found.expect = true;
         found.expects_other |= !same_ignoring_case(value_of(octets, line), "100-continue");
         // An HTTP/1.0 client means nothing by it (RFC 9110 10.1.1) and would never get the 100.
         line.hop_by_hop = head.minor_version == 0;
@@ -255,7 +253,6 @@ Progress judge(std::string_view octets, const HeadLimits& limits, RequestHead& h
   if (found.expects_other) {
     return refuse(head.refusal, 417, HeadError::malformed, "unknown expectation");
   }
-  head.expect_continue = found.expect && head.minor_version > 0 && head.body.kind != BodyKind::none;
   if (found.max_forwards != nullptr) {
     return read_max_forwards(value_of(octets, *found.max_forwards), head);
   }

@@ -158,17 +158,5 @@ TEST(ChunkedDecoder, StaysWhereItEnded) {
   EXPECT_EQ(bad.step("5\r\n").state, ChunkedDecoder::State::bad);
 }
 
-TEST(ChunkedDecoder, LetsDataPassBesideIt) {
-  ChunkedDecoder decoder;
-  const auto head = decoder.step("a\r\n");
-  EXPECT_EQ(head.state, ChunkedDecoder::State::more);
-  EXPECT_EQ(decoder.data_left(), 10U);
-  EXPECT_EQ(decoder.step("abc").data, "abc");
-  EXPECT_EQ(decoder.data_left(), 7U);
-  decoder.skip_data(7);
-  EXPECT_EQ(decoder.data_left(), 0U);
-  EXPECT_EQ(decoder.step("\r\n0\r\n\r\n").state, ChunkedDecoder::State::done);
-}
-
 }  // namespace
 }  // namespace clockwise::http

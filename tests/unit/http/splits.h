@@ -33,8 +33,8 @@ inline std::string summary(std::string_view input, Progress progress, const Requ
   }
   for (const auto number :
        {static_cast<int>(head.method_id), int{head.absolute_form}, int{head.origin_line},
-        int{head.minor_version}, int{head.keep_alive}, int{head.expect_continue},
-        int{head.accepts_json}, head.max_forwards, static_cast<int>(head.body.kind)}) {
+        int{head.minor_version}, int{head.keep_alive}, int{head.accepts_json}, head.max_forwards,
+        static_cast<int>(head.body.kind)}) {
     text += std::to_string(number) + "|";
   }
   text += std::to_string(head.body.length) + "|" + std::to_string(head.line_end) + "|" +
