@@ -3,8 +3,10 @@
 
     conformance.py --proxy 127.0.0.1:8080 --origin-port 9001 tests/golden/http1/*.json
 
-A case file is {"cases": [...]}. Text stands for octets (latin-1); $TOK becomes the 14 octets that name
-this run of the case. A case has `id`, `group`, `title`, `rfc`, `level` (must, should, best) and
+A case file is {"cases": [...], "tables": [...]}. Text stands for octets (latin-1); $TOK becomes the 14
+octets that name this run of the case. A table is a case with `values`, {name: text}: each makes a case of
+its own, `id` followed by the name, in which $V is the text. A case has `id`, `group`, `title`, `rfc`,
+`level` (must, should, best) and
 
 client   what the client does: a text is sent; {"rep": s, "n": k} sends s k times; {"drip": s} sends
          octet by octet; {"await": k} waits for k final responses; {"await100": s} waits up to s
@@ -35,6 +37,10 @@ Hard faults are never allowed, whatever the case expects: a smuggled request, a 
 message passed on, more requests than were sent, a response that belongs to another request, responses
 out of order, and a proxy that no longer answers. After each case a probe follows on the same connection
 (if it is still open) and on new ones.
+
+The octets of a case may come in several ways, and none of them may change what happens (WAYS):
+plain, one by one, on a connection that served a request before, or right behind a request that still
+waits for its answer.
 """
 
 import argparse
@@ -55,6 +61,8 @@ from support.origin import Origin
 
 _TOKEN = re.compile(rb"tk[0-9a-f]{12}")
 _OWN_ERROR = re.compile(r"4\d\d|501|505")
+WAYS = ("plain", "dripped", "kept", "pipelined")
+MOST_DRIPPED = 700      # octets of a case that are worth being sent one by one
 ANSWER_SECONDS = 2.0    # until a case counts as unanswered
 PROBE_SECONDS = 10.0    # until the proxy counts as stuck
 QUIET_SECONDS = 0.1     # surplus responses show up within this time
@@ -110,10 +118,17 @@ class ScriptedOrigin(Origin):
 # --- the client ------------------------------------------------------------------------------
 
 class Client:
-    """Plays the client's steps while a thread reads whatever comes back."""
+    """Plays the client's steps while a thread reads whatever comes back.
 
-    def __init__(self, address, methods):
+    `ahead` is the target of a request before them, whose answer becomes `answer_ahead`.
+    """
+
+    def __init__(self, address, methods, way="plain", ahead=None):
         self._methods = methods
+        self._dripping = way == "dripped"
+        self._ahead = ahead
+        self._unsent = b""
+        self.answer_ahead = None
         self._changed = threading.Condition()
         self.responses, self.interim = [], []
         self.ended = False          # by the proxy
@@ -124,6 +139,11 @@ class Client:
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
+        if ahead:
+            self._unsent = wire.request_text("GET", ahead)
+        if way == "kept":
+            self.send(b"")
+            self.wait(lambda: self.answer_ahead or self.ended, PROBE_SECONDS)
 
     @property
     def complete(self):
@@ -136,6 +156,11 @@ class Client:
     def _read(self):
         reader = wire.Reader(self._sock)
         try:
+            if self._ahead:
+                answer = wire.read_body(wire.read_response_head(reader), reader)
+                with self._changed:
+                    self.answer_ahead = answer
+                    self._changed.notify_all()
             while True:
                 message = wire.read_response_head(reader, self._method())
                 interim = 100 <= message.status < 200 and message.status != 101
@@ -160,6 +185,7 @@ class Client:
 
     def send(self, data):
         """False when the proxy does not take it."""
+        data, self._unsent = self._unsent + data, b""
         try:
             self._sock.sendall(data)
             return True
@@ -168,14 +194,14 @@ class Client:
 
     def play(self, steps, token):
         for step in steps:
-            if isinstance(step, str):
+            if isinstance(step, str) and not self._dripping:
                 self.send(octets(step, token))
+            elif isinstance(step, str) or "drip" in step:
+                for octet in octets(step if isinstance(step, str) else step["drip"], token):
+                    self.send(bytes([octet]))
+                    time.sleep(0.0005)
             elif "rep" in step:
                 self._send_repeated(octets(step["rep"], token), step["n"])
-            elif "drip" in step:
-                for octet in octets(step["drip"], token):
-                    self.send(bytes([octet]))
-                    time.sleep(0.001)
             elif "await" in step:
                 self.wait(lambda s=step: len(self.complete) >= s["await"] or self.ended, 5)
             elif "await100" in step:
@@ -403,8 +429,8 @@ def _responded(wanted, response, seen):
 # --- running ---------------------------------------------------------------------------------
 
 class Verdict:
-    def __init__(self, case, outcome, hard, soft, seen):
-        self.id, self.level = case["id"], case.get("level", "must")
+    def __init__(self, case, outcome, hard, soft, seen, way="plain"):
+        self.id, self.level = f"{case['id']}, {way}", case.get("level", "must")
         self.outcome, self.hard, self.soft = outcome, list(dict.fromkeys(hard)), list(dict.fromkeys(soft))
         self.statuses = [r.status for r in seen.client.responses] if seen else []
 
@@ -427,17 +453,21 @@ class Runner:
         wire.fetch(proxy, "/plain")
         origin.plain = next(r for r in origin.requests if r.target == b"/plain")
 
-    def run(self, case):
+    def run(self, case, way="plain"):
         token = f"tk{uuid.uuid4().hex[:12]}".encode()
         script = case.get("origin")
         if script:
             self.origin.scripts[token] = list(script) if isinstance(script[0], list) else [script]
+        ahead = f"/plain-{uuid.uuid4().hex}" if way in ("kept", "pipelined") else None
         try:
-            client = Client(self.proxy, case.get("methods", ["GET"]))
+            client = Client(self.proxy, case.get("methods", ["GET"]), way, ahead)
         except OSError as error:
-            return Verdict(case, "dead", [f"no connection: {error}"], [], None)
+            return Verdict(case, "dead", [f"no connection: {error}"], [], None, way)
         try:
-            return self._judge(case, token, client)
+            outcome, hard, soft, seen = self._judge(case, token, client)
+            if ahead and not client.closed and not self._is_own(client.answer_ahead, ahead):
+                hard.append(f"the request ahead got {client.answer_ahead}")
+            return Verdict(case, outcome, hard, soft, seen, way)
         finally:
             client.close()
 
@@ -454,7 +484,7 @@ class Runner:
         soft = list(soft_faults(seen, outcome))
         hard = list(hard_faults(seen)) + list(self._probes(seen, outcome))
         late = [f for f in hard_faults(seen) if f not in hard and "responses" not in f]
-        return Verdict(case, outcome, hard + late, soft, seen)
+        return outcome, hard + late, soft, seen
 
     def _probes(self, seen, outcome):
         if self._may_go_on(seen, outcome):
@@ -492,10 +522,14 @@ class Runner:
             yield f"a probe on a new connection got {response.status}: {response.text[:60]!r}"
 
     def _answers(self, response, target):
-        number = response.value("x-number")
-        if number is None:
+        if response.value("x-number") is None:
             return 400 <= response.status < 600
-        return any(r.number == int(number) and r.target == target.encode() for r in list(self.origin.requests))
+        return self._is_own(response, target)
+
+    def _is_own(self, response, target):
+        number = response.value("x-number") if response and response.complete else None
+        return number is not None and any(
+            r.number == int(number) and r.target == target.encode() for r in list(self.origin.requests))
 
     def strays(self):
         """Requests at the origin that no case and no probe sent."""
@@ -504,7 +538,34 @@ class Runner:
 
 
 def load(files):
-    return [case for file in files for case in json.loads(pathlib.Path(file).read_text(encoding="utf-8"))["cases"]]
+    documents = [json.loads(pathlib.Path(file).read_text(encoding="utf-8")) for file in files]
+    return [case for document in documents
+            for case in document.get("cases", []) + [c for t in document.get("tables", []) for c in _rows(t)]]
+
+
+def _rows(table):
+    """The cases of a table, one for each of its values."""
+    def put(part, value):
+        if isinstance(part, str):
+            return part.replace("$V", value)
+        if isinstance(part, list):
+            return [put(p, value) for p in part]
+        if isinstance(part, dict):
+            return {put(k, value): put(p, value) for k, p in part.items()}
+        return part
+
+    case = {key: part for key, part in table.items() if key != "values"}
+    for name, value in table["values"].items():
+        yield {**put(case, value), "id": f"{table['id']}-{name}"}
+
+
+def comes(case, way):
+    """True when the octets of a case can come this way."""
+    if way != "dripped":
+        return True
+    texts = [step for step in case["client"] if isinstance(step, str)]
+    return sum(map(len, texts)) <= MOST_DRIPPED and not any(
+        "rep" in step or "drip" in step for step in case["client"] if isinstance(step, dict))
 
 
 def main():
@@ -512,13 +573,14 @@ def main():
     parser.add_argument("--proxy", required=True, help="HOST:PORT")
     parser.add_argument("--origin-port", type=int, required=True, help="where the proxy expects its server")
     parser.add_argument("--only", default="", help="ids that contain one of these, comma separated")
+    parser.add_argument("--ways", default="plain", help=f"how the octets come: {', '.join(WAYS)}; comma separated")
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
     host, port = options.proxy.rsplit(":", 1)
     cases = [c for c in load(options.files) if any(o in c["id"] for o in options.only.split(","))]
     with ScriptedOrigin(options.origin_port) as origin:
         runner = Runner((host, int(port)), origin)
-        verdicts = [runner.run(case) for case in cases]
+        verdicts = [runner.run(case, way) for way in options.ways.split(",") for case in cases if comes(case, way)]
         strays = runner.strays()
     failed = [v for v in verdicts if not v.passed]
     print(*failed, *(f"stray request {s!r}" for s in strays), sep="\n")
