@@ -150,6 +150,7 @@ class Collector {
     each(Id::retries_total, metrics::kRetryReasons, &metrics::PoolCells::retries);
     each(Id::retries_suppressed_total, metrics::kSuppressed,
          &metrics::PoolCells::retries_suppressed);
+    each(Id::hedges_total, metrics::kHedged, &metrics::PoolCells::hedges);
     for (const std::string_view result : metrics::kHandoffResults)
       page_.add(Id::handoff_requests_total, {name, result}, 0);
     for (const std::string_view cause : metrics::kRemapCauses) {
@@ -237,6 +238,10 @@ class Collector {
               sum([](const auto& c) { return c.received_bytes.get(); }));
     page_.add(Id::backend_connections_opened_total, {backend.pool, backend.name},
               sum([](const auto& c) { return c.connections_opened.get(); }));
+    for (std::size_t i = 0; i < metrics::kQueueRejected.size(); ++i)
+      page_.add(Id::backend_queue_rejected_total,
+                {backend.pool, backend.name, metrics::kQueueRejected[i]},
+                sum([&](const auto& c) { return c.queue_rejected[i].get(); }));
     if (detail_ == PerBackend::full)
       page_.add(Id::backend_request_duration_seconds, {backend.pool, backend.name},
                 sum_histogram<10, metrics::kBackendBuckets>(
@@ -247,6 +252,8 @@ class Collector {
     const auto sum = [&](auto get) { return number(backend.cells.sum(get)); };
     page_.add(Id::backend_requests_in_flight, {backend.pool, backend.name},
               sum([](const auto& c) { return c.in_flight.get(); }));
+    page_.add(Id::backend_queue, {backend.pool, backend.name},
+              sum([](const auto& c) { return c.waiting.get(); }));
     page_.add(Id::backend_connections, {backend.pool, backend.name, "active"},
               sum([](const auto& c) { return c.connections_active.get(); }));
     page_.add(Id::backend_connections, {backend.pool, backend.name, "idle"},

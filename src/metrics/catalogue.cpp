@@ -95,7 +95,9 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
   {Id::retries_total, "clockwise_retries_total", counter, {"pool", "reason"}, "attempts",
    "Further attempts by what made them necessary."},
   {Id::retries_suppressed_total, "clockwise_retries_suppressed_total", counter, {"pool", "reason"}, "attempts",
-   "Further attempts that were not made, by what forbade them."},
+   "Further attempts that were not made, by what forbade them; no_candidate also when all of retry.attempts were used."},
+  {Id::hedges_total, "clockwise_hedges_total", counter, {"pool", "result"}, "attempts",
+   "Second attempts sent since the first was slow, by how they ended: their answer was used, the first answer came before theirs, or neither."},
 
   // Servers
   {Id::backend_requests_total, "clockwise_backend_requests_total", counter, {"pool", "backend", "code"}, "attempts",
@@ -114,6 +116,10 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "Connections opened to the server."},
   {Id::backend_errors_total, "clockwise_backend_errors_total", counter, {"pool", "backend", "reason"}, "errors",
    "Errors of the server by reason."},
+  {Id::backend_queue, "clockwise_backend_queue", gauge, {"pool", "backend"}, "requests",
+   "Requests that wait for one of connections.max connections."},
+  {Id::backend_queue_rejected_total, "clockwise_backend_queue_rejected_total", counter, {"pool", "backend", "reason"}, "requests",
+   "Requests answered with 503 since the queue for a connection was full or the wait in it too long."},
   {Id::backend_up, "clockwise_backend_up", gauge, {"pool", "backend"}, "0/1",
    "1 when new requests may be sent to the server."},
   {Id::backend_draining, "clockwise_backend_draining", gauge, {"pool", "backend"}, "0/1",

@@ -59,6 +59,7 @@ enum class Id : std::uint8_t {
   requests_routed_total,
   retries_total,
   retries_suppressed_total,
+  hedges_total,
 
   backend_requests_total,
   backend_requests_in_flight,
@@ -68,6 +69,8 @@ enum class Id : std::uint8_t {
   backend_connections,
   backend_connections_opened_total,
   backend_errors_total,
+  backend_queue,
+  backend_queue_rejected_total,
   backend_up,
   backend_draining,
 
@@ -121,6 +124,8 @@ inline constexpr std::array<std::string_view, 5> kRetryReasons{"connect", "reset
                                                                "status", "stale_connection"};
 inline constexpr std::array<std::string_view, 4> kSuppressed{"budget", "unsafe_method", "body_sent",
                                                              "no_candidate"};
+inline constexpr std::array<std::string_view, 3> kHedged{"won", "lost", "cancelled"};
+inline constexpr std::array<std::string_view, 2> kQueueRejected{"full", "timeout"};
 inline constexpr std::array<std::string_view, 8> kRequestErrors{
     "malformed",      "framing", "header_too_large", "uri_too_long",
     "body_too_large", "timeout", "method",           "no_backend"};

@@ -60,6 +60,8 @@ enum class BackendError : std::uint8_t { resolve, connect, tls, timeout, reset, 
 enum class Routed : std::uint8_t { home, failover, overflow, hot, drain, ramp };
 enum class RetryReason : std::uint8_t { connect, reset, timeout, status, stale_connection };
 enum class RetrySuppressed : std::uint8_t { budget, unsafe_method, body_sent, no_candidate };
+enum class Hedged : std::uint8_t { won, lost, cancelled };
+enum class QueueRejected : std::uint8_t { full, timeout };
 enum class RequestError : std::uint8_t {
   malformed,
   framing,
@@ -82,6 +84,8 @@ struct alignas(64) BackendCells {
   std::array<Cell, 6> errors;    // by BackendError
   Cell sent_bytes, received_bytes, connections_opened;
   Cell in_flight, connections_active, connections_idle;  // gauges
+  Cell waiting;                                          // gauge: requests for a connection
+  std::array<Cell, 2> queue_rejected;                    // by QueueRejected
   HistogramCells<10, kBackendBuckets> duration;          // dispatch to last byte of the answer
 };
 
@@ -90,6 +94,7 @@ struct alignas(64) PoolCells {
   std::array<Cell, 6> routed;              // by Routed
   std::array<Cell, 5> retries;             // by RetryReason
   std::array<Cell, 4> retries_suppressed;  // by RetrySuppressed
+  std::array<Cell, 3> hedges;              // by Hedged
   Cell remapped_requests;                  // since start, all swaps
 };
 

@@ -14,6 +14,7 @@
 #include "http/rewrite.h"
 #include "io/loop.h"
 #include "proxy/access_log.h"
+#include "proxy/budget.h"
 #include "proxy/outbox.h"
 #include "upstream/connections.h"
 #include "upstream/routing.h"
@@ -23,12 +24,18 @@ namespace clockwise::proxy {
 class Exchange;
 class Session;
 
+// What a worker keeps of a pool from one snapshot to the next.
+struct PoolMemory {
+  Budget retries{10, 1};
+};
+
 // A pool of the snapshot, with this worker's connections to its servers.
 struct PoolView {
   std::shared_ptr<const upstream::Pool> pool;
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
   metrics::PoolCells* cells = nullptr;
   upstream::RecentRequests* recent = nullptr;
+  std::shared_ptr<PoolMemory> memory;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
   std::uint32_t users = 0;  // exchanges that started here; a replaced view lives until they end
 };

@@ -8,34 +8,54 @@ using metrics::RetrySuppressed;
 
 namespace {
 
-Verdict next_server(const Attempt& attempt, RetryReason reason) noexcept {
-  if (attempt.retries_left == 0) return {Next::give_up, reason, RetrySuppressed::budget};
-  return {Next::next_server, reason, {}};
+Verdict none() noexcept { return {}; }
+Verdict none_because(RetrySuppressed why) noexcept { return {.suppressed = why}; }
+
+// A reset of a kept connection that may have been stale is forgiven, also where `reset` is no
+// cause.
+bool may_be_stale(Failure failure, const Attempt& attempt) noexcept {
+  return failure == Failure::reset && attempt.reused && !attempt.fresh_tried;
 }
 
-}  // namespace
-
-Verdict after_failure(Failure failure, const Attempt& attempt) noexcept {
+std::optional<RetryReason> cause(Failure failure, const config::RetryOn& on) noexcept {
   switch (failure) {
     case Failure::unresolved:
     case Failure::connect:
     case Failure::connect_timeout:
-      return next_server(attempt, RetryReason::connect);
-    case Failure::reset:
+      if (on.connect) return RetryReason::connect;
       break;
+    case Failure::reset:
+      if (on.reset) return RetryReason::reset;
+      break;
+    case Failure::timeout:
+      if (on.timeout) return RetryReason::timeout;
+      break;
+    case Failure::status:
+      return RetryReason::status;
     case Failure::no_server:
-    case Failure::timeout:  // the server may be at work on it: more load would not help
     case Failure::protocol:
-      return {Next::give_up, RetryReason::reset, RetrySuppressed::no_candidate};
+    case Failure::total:
+    case Failure::queue_full:
+    case Failure::queue_timeout:
+      break;
   }
-  if (!attempt.replayable) return {Next::give_up, RetryReason::reset, RetrySuppressed::body_sent};
-  if (attempt.sent && !http::is_idempotent(attempt.method)) {
-    return {Next::give_up, RetryReason::reset, RetrySuppressed::unsafe_method};
-  }
-  if (attempt.reused && !attempt.fresh_tried) {
-    return {Next::fresh_connection, RetryReason::stale_connection, {}};
-  }
-  return next_server(attempt, RetryReason::reset);
+  return {};
+}
+
+}  // namespace
+
+Verdict after_failure(Failure failure, const Attempt& attempt, const config::RetryOn& on) noexcept {
+  const bool stale = may_be_stale(failure, attempt);
+  const auto reason = cause(failure, on);
+  if (!stale && !reason) return none();
+  if (!attempt.replayable) return none_because(RetrySuppressed::body_sent);
+  if (attempt.sent && !http::is_idempotent(attempt.method))
+    return none_because(RetrySuppressed::unsafe_method);
+  if (stale) return {.next = Next::fresh_connection, .reason = RetryReason::stale_connection};
+  if (attempt.retries_left == 0 || !attempt.candidate)
+    return none_because(RetrySuppressed::no_candidate);
+  if (attempt.sent && !attempt.in_budget) return none_because(RetrySuppressed::budget);
+  return {.next = Next::next_server, .reason = *reason, .from_budget = attempt.sent};
 }
 
 Blame blame(Failure failure) noexcept {
@@ -56,6 +76,14 @@ Blame blame(Failure failure) noexcept {
     case Failure::timeout:
       return {504, "http_response_timeout", "the server did not answer in time",
               BackendError::timeout};
+    case Failure::total:
+      return {504, "http_response_timeout", "no answer within the time for all tries",
+              BackendError::timeout};
+    case Failure::queue_full:
+      return {503, "connection_limit_reached", "too many requests wait for the server", {}};
+    case Failure::queue_timeout:
+      return {503, "connection_limit_reached", "no connection to the server was free in time", {}};
+    case Failure::status:  // such an answer is passed on; the client is told nothing by us
     case Failure::protocol:
       break;
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "config/model.h"
 #include "http/head.h"
 #include "metrics/cells.h"
 
@@ -15,17 +17,28 @@ enum class Failure : std::uint8_t {
   unresolved,  // the server's name has no address
   connect,     // refused, unreachable
   connect_timeout,
-  reset,     // closed or reset without an answer
-  timeout,   // no answer in time
-  protocol,  // not an HTTP answer
+  reset,          // closed or reset without an answer
+  timeout,        // no answer in time
+  protocol,       // not an HTTP answer
+  status,         // an answer of its own that is among retry.on
+  total,          // the time for all tries together is over
+  queue_full,     // all connections in use, and no room to wait for one
+  queue_timeout,  // waited too long for one
 };
+
+// A status that says the server could not, and whose retry is asked for.
+[[nodiscard]] constexpr bool is_cause(const config::RetryOn& on, unsigned status) noexcept {
+  return (status == 502 && on.s502) || (status == 503 && on.s503) || (status == 504 && on.s504);
+}
 
 struct Attempt {
   http::Method method = http::Method::get;
   bool sent = false;         // at least one octet of the request was written
   bool reused = false;       // on a connection that had carried an exchange before
   bool replayable = true;    // the whole request still stands in the buffer
-  bool fresh_tried = false;  // a stale connection was already forgiven once
+  bool fresh_tried = false;  // a stale connection to this server was already forgiven once
+  bool candidate = true;     // there is another server to try
+  bool in_budget = true;     // one more try that may repeat work is allowed
   std::uint32_t retries_left = 0;
 };
 
@@ -34,20 +47,24 @@ enum class Next : std::uint8_t { fresh_connection, next_server, give_up };
 struct Verdict {
   Next next = Next::give_up;
   metrics::RetryReason reason = metrics::RetryReason::connect;
-  // Why there is no retry where one was thought of; only with give_up.
-  metrics::RetrySuppressed suppressed = metrics::RetrySuppressed::no_candidate;
+  bool from_budget = false;  // the further try may repeat what a server has done
+  // Why there is no retry where one was asked for; only with give_up.
+  std::optional<metrics::RetrySuppressed> suppressed = {};
 };
 
-// Retry rules (docs/failure-modes.md): never after an octet of the answer was passed on; an unsafe
-// method only when nothing was sent; a connection that went stale while idle costs no try.
-[[nodiscard]] Verdict after_failure(Failure failure, const Attempt& attempt) noexcept;
+// Retry rules (docs/failure-modes.md): for the causes of `on`; never after an octet of the answer
+// was passed on; an unsafe method only when nothing was sent; a connection that went stale while
+// idle costs no try. What was never sent is free of the budget.
+[[nodiscard]] Verdict after_failure(Failure failure, const Attempt& attempt,
+                                    const config::RetryOn& on) noexcept;
 
 // What the client is told when tries end (RFC 9209 section 2.3 for the error token).
 struct Blame {
   std::uint16_t status;
   std::string_view proxy_status;  // "connection_refused"
   std::string_view text;          // one line for the body
-  metrics::BackendError counted;  // how the server's error counts
+  // How the server's error counts; nothing where it is none of the server.
+  std::optional<metrics::BackendError> counted;
 };
 [[nodiscard]] Blame blame(Failure failure) noexcept;
 

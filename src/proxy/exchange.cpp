@@ -89,6 +89,8 @@ void Exchange::start(Session& session) {
   ++view_->users;
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;
+  view_->memory->retries.deposit(pool.config.retry.budget);
+  restart_total();
   if (pool.ring->empty()) return give_up(Failure::no_server);
   hash_ = position(*pool.ring, pool.key);
   home_ = pool.ring->owner(hash_);
@@ -134,80 +136,6 @@ void Exchange::time_out_head(Session& session) {
   reply(408, {}, "the request head did not arrive in time");
 }
 
-// The next distinct server on the walk that has not failed this request. It may have a connection
-// that is ready at once, so the head must be back in the scratch before.
-void Exchange::route() {
-  const auto next = view_->pool->ring->successor(hash_, tried_);
-  if (!next) return give_up(last_failure_);
-  target_index_ = next->server;
-  rescan_head();
-  lease(false);
-}
-
-void Exchange::lease(bool fresh) {
-  target_ = view_->servers[target_index_];
-  request_written_ = server_failed_writing_ = false;
-  if (!target_->reachable()) return fail(Failure::unresolved);
-  ++attempts_;
-  dispatched_ns_ = context_.loop.now_ns();
-  target_->cells().in_flight.add();
-  attempt_open_ = true;
-  phase_ = Phase::connecting;
-  server_ = &target_->lease(*this, fresh);
-  if (!server_->connected()) {
-    return await(Side::server, view_->pool->config.timeouts.connect);
-  }
-  // What may not or cannot be sent twice, because it will not be kept, is not sent on a connection
-  // that the server has ended meanwhile.
-  const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
-  if (only_once && server_->stream().has_news()) {
-    target_->cells().in_flight.sub();
-    attempt_open_ = false;
-    release_server(false);
-    return lease(true);
-  }
-  send_request();
-}
-
-// This attempt is lost, before any octet of an answer went to the client.
-void Exchange::fail(Failure failure) {
-  last_failure_ = failure;
-  const Attempt attempt{.method = method_,
-                        .sent = request_written_,
-                        .reused = server_ != nullptr && server_->reused(),
-                        .replayable = replayable_,
-                        .fresh_tried = fresh_tried_,
-                        .retries_left = retries_left_};
-  const Verdict verdict = after_failure(failure, attempt);
-  if (verdict.next != Next::fresh_connection) {
-    at(target_->cells().errors, blame(failure).counted).add();
-  }
-  drop_server();
-  to_server_.clear();
-  response_scanned_ = 0;
-  if (verdict.next == Next::give_up) {
-    if (failure == Failure::reset) at(view_->cells->retries_suppressed, verdict.suppressed).add();
-    return give_up(failure);
-  }
-  at(view_->cells->retries, verdict.reason).add();
-  if (verdict.next == Next::fresh_connection) {
-    fresh_tried_ = true;
-    return lease(true);
-  }
-  --retries_left_;
-  tried_.push_back(target_index_);
-  route();
-}
-
-void Exchange::give_up(Failure failure) {
-  const Blame why = blame(failure);
-  if (failure == Failure::no_server || failure == Failure::unresolved ||
-      failure == Failure::connect || failure == Failure::connect_timeout) {
-    at(session_->listener().cells().request_errors, RequestError::no_backend).add();
-  }
-  reply(why.status, why.proxy_status, why.text);
-}
-
 // The proxy answers by itself. What is left of the request is not read: unless it was complete, the
 // connection ends after the answer.
 void Exchange::reply(unsigned status, std::string_view proxy_status, std::string_view text) {
@@ -233,37 +161,13 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 
-void Exchange::release_server(bool reusable) {
-  if (server_ == nullptr) return;
-  upstream::ServerConnection& server = *server_;
-  server_ = nullptr;
-  due_ = io::Deadlines::kNever;
-  splice_.reset();
-  target_->give_back(server, reusable, no_body_answer_);
-}
-
-// The attempt is over without a whole answer.
-void Exchange::drop_server() {
-  if (server_ == nullptr) return;
-  count_attempt(Code::other);
-  release_server(false);
-}
-
 // The server's answer is here to its end. It counts before its last octet goes out: whoever has the
 // answer finds it counted.
 void Exchange::count_answer() {
+  if (attempt_open_) attempt_ended({}, server_->reused());
   const Code code = metrics::code_of(status_);
   count_attempt(code);
   count_request(code);
-}
-
-// Once an attempt.
-void Exchange::count_attempt(Code code) {
-  if (!std::exchange(attempt_open_, false)) return;
-  metrics::BackendCells& cells = target_->cells();
-  cells.in_flight.sub();
-  at(cells.requests, code).add();
-  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - dispatched_ns_);
 }
 
 // Once a request.
@@ -310,8 +214,8 @@ void Exchange::cut(std::string_view reason) {
   session.exchange_cut(as_error);
 }
 
-void Exchange::cut_by_server(metrics::BackendError error, std::string_view reason) {
-  at(target_->cells().errors, error).add();
+void Exchange::cut_by_server(Failure failure, std::string_view reason) {
+  if (attempt_open_) attempt_ended(failure, server_->reused());
   cut(reason);
 }
 
@@ -327,6 +231,7 @@ void Exchange::abandon() {
 
 // Everything back to its first state, memory kept; the exchange returns to the worker's list.
 void Exchange::leave_session() {
+  release_refused();
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;
@@ -336,7 +241,7 @@ void Exchange::leave_session() {
   to_server_.clear();
   splice_.reset();
   tried_.clear();
-  due_ = watch_due_ = io::Deadlines::kNever;
+  due_ = answer_due_ = watch_due_ = io::Deadlines::kNever;
   request_octets_ = response_octets_ = head_size_ = 0;
   response_scanned_ = 0;
   attempts_ = interims_ = 0;
@@ -345,7 +250,8 @@ void Exchange::leave_session() {
   method_ = http::Method::get;
   minor_version_ = 1;
   keep_alive_ = replayable_ = true;
-  accepts_json_ = fresh_tried_ = request_written_ = server_failed_writing_ = false;
+  accepts_json_ = passing_refused_ = fresh_tried_ = request_written_ = server_failed_writing_ =
+      false;
   answer_started_ = server_keep_alive_ = no_body_answer_ = false;
   sent_to_client_ = 0;
   logged_ = false;
@@ -369,15 +275,24 @@ void Exchange::add_content(const BodyReader::Part& part, BodyWriter& writer) noe
 void Exchange::await(Side side, std::chrono::milliseconds patience) {
   awaited_ = side;
   due_ = now() + ms(patience);
+  if (side == Side::server && answer_due_ < due_) due_ = answer_due_;
   update_deadline();
 }
 
 void Exchange::update_deadline() { session_->set_deadline(std::min(due_, watch_due_)); }
 
+// The time for an answer does not run while the request is still on its way from the client: it
+// begins again with each piece of it.
+void Exchange::restart_total() noexcept {
+  const std::chrono::milliseconds total = view_->pool->config.timeouts.total;
+  if (total.count() != 0) answer_due_ = now() + ms(total);
+}
+
 void Exchange::on_deadline(io::Milliseconds time) {
   if (due_ <= time) {
     due_ = io::Deadlines::kNever;
-    return awaited_ == Side::server ? server_too_slow() : client_too_slow();
+    if (awaited_ == Side::client) return client_too_slow();
+    return answer_due_ <= time ? fail(Failure::total) : server_too_slow();
   }
   if (watch_due_ <= time) {
     watch_due_ = io::Deadlines::kNever;
@@ -390,7 +305,7 @@ void Exchange::on_deadline(io::Milliseconds time) {
 void Exchange::server_too_slow() {
   if (phase_ == Phase::connecting) return fail(Failure::connect_timeout);
   if (!answer_started_) return fail(Failure::timeout);
-  cut_by_server(metrics::BackendError::timeout, "the server sent nothing for too long");
+  cut_by_server(Failure::timeout, "the server sent nothing for too long");
 }
 
 void Exchange::client_too_slow() {

@@ -4,13 +4,14 @@
 // more is read, more is written, a server is tried, or the exchange is over. Decisions live in
 // decide.h and body.h, which know no socket; this class moves octets and keeps the account.
 //
-// In order: start -> route -> (connect) -> send_request -> [relay the request body] ->
+// In order: start -> lease -> (connect) -> send_request -> [relay the request body] ->
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,26 +50,19 @@ class Exchange final : upstream::ServerConnection::User {
   enum class Phase : std::uint8_t { over, routing, connecting, sending, head, body, replying };
   enum class Side : std::uint8_t { client, server };
 
-  // exchange.cpp: begin, route, fail, end
+  // exchange.cpp: begin, account, end
   void begin(Session& session);
   [[nodiscard]] std::uint64_t position(const ring::Ring& ring, const http::KeyTemplate& key);
   [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
-  void route();
-  void lease(bool fresh);
-  void fail(Failure failure);
-  void give_up(Failure failure);
   void reply(unsigned status, std::string_view proxy_status, std::string_view text);
-  void release_server(bool reusable);
-  void drop_server();
   void finish();
   void cut(std::string_view reason);
-  void cut_by_server(metrics::BackendError error, std::string_view reason);
+  void cut_by_server(Failure failure, std::string_view reason);
   void client_left();
   void client_too_slow();
   void server_too_slow();
   void leave_session();
   void count_answer();
-  void count_attempt(metrics::Code code);
   void count_request(metrics::Code code);
   void count_remapped(std::uint64_t hash);
   void remember_for_log();
@@ -76,8 +70,25 @@ class Exchange final : upstream::ServerConnection::User {
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
   void await(Side side, std::chrono::milliseconds patience);
   void update_deadline();
+  void restart_total() noexcept;
   void add_content(const BodyReader::Part& part, BodyWriter& writer) noexcept;
   void watch_client();
+
+  // exchange_attempt.cpp: one server after another
+  void route();
+  [[nodiscard]] std::optional<ring::ServerIndex> next_owner() const;
+  void lease(bool fresh);
+  void fail(Failure failure);
+  [[nodiscard]] Verdict verdict_on(Failure failure);
+  void try_next(const Verdict& verdict);
+  void give_up(Failure failure);
+  void attempt_ended(std::optional<Failure> failure, bool reused);
+  void count_attempt(metrics::Code code);
+  void release_server(bool reusable);
+  void drop_server();
+  [[nodiscard]] bool refuse_answer();
+  void pass_on_refused();
+  void release_refused();
 
   // exchange_request.cpp: towards the server
   void send_request();
@@ -119,6 +130,16 @@ class Exchange final : upstream::ServerConnection::User {
   upstream::ServerConnections* target_ = nullptr;
   upstream::ServerConnection* server_ = nullptr;  // lent
 
+  // An answer that said the server could not, while another server is asked: head and what came of
+  // the body stand in its buffer. It is passed on when nobody has a better one.
+  struct Refused {
+    upstream::ServerConnections* target = nullptr;
+    upstream::ServerConnection* server = nullptr;  // lent
+    ring::ServerIndex index = 0;
+    bool whole = false;  // and the connection can be used again
+  };
+  Refused refused_;
+
   BodyReader request_body_;
   BodyWriter request_writer_;
   BodyWriter response_writer_;
@@ -127,10 +148,11 @@ class Exchange final : upstream::ServerConnection::User {
   std::unique_ptr<Splice> splice_;
 
   std::uint64_t hash_ = 0;
-  std::uint64_t started_ns_ = 0;                        // first octet of the request
-  std::uint64_t dispatched_ns_ = 0;                     // this attempt
-  io::Milliseconds due_ = io::Deadlines::kNever;        // awaited_ must have moved by then
-  io::Milliseconds watch_due_ = io::Deadlines::kNever;  // look whether the client is still there
+  std::uint64_t started_ns_ = 0;                         // first octet of the request
+  std::uint64_t dispatched_ns_ = 0;                      // this attempt
+  io::Milliseconds due_ = io::Deadlines::kNever;         // awaited_ must have moved by then
+  io::Milliseconds answer_due_ = io::Deadlines::kNever;  // the head of an answer: timeouts.total
+  io::Milliseconds watch_due_ = io::Deadlines::kNever;   // look whether the client is still there
   std::uint32_t request_octets_ =
       0;  // at the front of the client's buffer that belong to the request
   std::uint32_t response_octets_ = 0;  // at the front of the server's buffer, being written
@@ -152,6 +174,7 @@ class Exchange final : upstream::ServerConnection::User {
   bool keep_alive_ = true;
   bool accepts_json_ = false;
   bool replayable_ = true;
+  bool passing_refused_ = false;
   bool fresh_tried_ = false;
   bool request_written_ = false;        // some octet of it, in this attempt
   bool request_open_ = false;           // not counted yet

@@ -96,9 +96,10 @@ void Exchange::request_written(Outbox::Result result) {
   if (!answer_started_) server_->stream().read_soon();  // it may answer before it has read all
   switch (result) {
     case Outbox::Result::failed:
-      // It may have answered before it stopped reading; that answer counts.
+      // It may have answered before it stopped reading; that answer counts, but what a kept
+      // connection brought before its next request belongs to none.
       server_failed_writing_ = true;
-      if (!request_written_) return fail(Failure::reset);
+      if (!request_written_ && server_->reused()) return fail(Failure::reset);
       return request_awaits(Side::server);
     case Outbox::Result::blocked:
       server_->stream().wait_writable();
@@ -133,6 +134,7 @@ void Exchange::request_sent() {
 void Exchange::relay_request_body() {
   io::Buffer& in = session_->client().in();
   if (server_failed_writing_ || server_ == nullptr) return in.clear();
+  restart_total();
   context_.pieces.clear();
   request_octets_ = 0;
   if (!add_request_body(0)) return;

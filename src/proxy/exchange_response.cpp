@@ -39,7 +39,7 @@ void Exchange::on_server_end(const io::error_code& error) {
   }
   // A reset is never the end of a body, even of one that the end of the stream ends.
   if (error != boost::asio::error::eof || !response_body_.end_of_stream()) {
-    return cut_by_server(metrics::BackendError::reset, "the server cut its answer");
+    return cut_by_server(Failure::reset, "the server cut its answer");
   }
   server_keep_alive_ = false;
   count_answer();
@@ -64,7 +64,10 @@ void Exchange::read_response_head() {
         break;
     }
     response_scanned_ = 0;
-    if (context_.response.status >= 200) return begin_response();
+    if (context_.response.status >= 200) {
+      if (!refuse_answer()) begin_response();
+      return;
+    }
     if (!pass_interim()) return;
     if (in.empty()) return server_->stream().read_soon();
   }
@@ -124,6 +127,8 @@ void Exchange::begin_response() {
   response_octets_ = head.size;
   if (!add_response_body(head.size)) return fail(Failure::protocol);
   answer_started_ = true;
+  answer_due_ = io::Deadlines::kNever;
+  release_refused();
   phase_ = Phase::body;
   if (to_server_.empty() && !splice_) release_request_octets();
   response_written(to_client_.send(session_->client(), context_.pieces));
@@ -152,7 +157,7 @@ bool Exchange::add_response_body(std::size_t at) {
 void Exchange::relay_response_body() {
   context_.pieces.clear();
   if (!add_response_body(0))
-    return cut_by_server(metrics::BackendError::protocol, "the server's chunks are malformed");
+    return cut_by_server(Failure::protocol, "the server's chunks are malformed");
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 

@@ -39,6 +39,7 @@ void Exchange::run_splice() {
     client_cells.received_bytes.add(received);
     server_cells.sent_bytes.add(sent);
     request_body_.spliced(received);
+    if (received > 0) restart_total();
   }
   io::Stream& client = session_->client();
   io::Stream& server = server_->stream();
@@ -58,14 +59,13 @@ void Exchange::run_splice() {
       splice_.reset();
       if (!towards_client) return request_body_bad("the request body ended before its time");
       if (!response_body_.end_of_stream())
-        return cut_by_server(metrics::BackendError::reset, "the server cut its answer");
+        return cut_by_server(Failure::reset, "the server cut its answer");
       server_keep_alive_ = false;
       return response_progress();
     case Splice::State::source_failed:
       splice_.reset();
-      return towards_client
-                 ? cut_by_server(metrics::BackendError::reset, "the server cut its answer")
-                 : client_left();
+      return towards_client ? cut_by_server(Failure::reset, "the server cut its answer")
+                            : client_left();
     case Splice::State::sink_failed:
       splice_.reset();
       if (towards_client) return client_left();

@@ -102,6 +102,7 @@ class Worker::Impl {
     view->pool = pool;
     view->cells = &pool->counters->cells.at(context_.worker);
     view->recent = &pool->recent->by_worker.at(context_.worker);
+    view->memory = memory_of(pool->config.name);
     if (pool->watch) {
       const auto left = pool->watch->until - std::chrono::steady_clock::now();
       const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
@@ -116,6 +117,12 @@ class Worker::Impl {
       view->servers.push_back(&connections);
     }
     return view;
+  }
+
+  std::shared_ptr<PoolMemory> memory_of(const std::string& pool) {
+    const auto before = std::ranges::find_if(
+        views_, [&](const auto& view) { return view->pool->config.name == pool; });
+    return before != views_.end() ? (*before)->memory : std::make_shared<PoolMemory>();
   }
 
   // A server that keeps its name and address keeps its connections.

@@ -33,6 +33,14 @@ struct Backend {
   const std::string name;
   metrics::PerWorker<metrics::BackendCells> cells;
   std::atomic<std::uint64_t> resolve_errors{0};  // counted by the control thread
+
+  // Connections of all workers, for `connections.max`. Written when one opens or closes and when a
+  // request has to wait, which a busy proxy does rarely; read on every loan of a limited server.
+  struct alignas(64) Shared {
+    std::atomic<std::uint32_t> open{0};
+    std::atomic<std::uint32_t> waiting{0};     // requests
+    std::atomic<std::uint32_t> contenders{0};  // workers that have one, or wait
+  } shared;
 };
 
 struct Server {

@@ -1,0 +1,200 @@
+// The exchange and the servers it tries, one after another: whom to ask, what a failure means, and
+// whose answer is passed on in the end.
+#include "proxy/exchange.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+using metrics::Code;
+
+namespace {
+
+template <class Enum>
+metrics::Cell& at(auto& cells, Enum which) noexcept {
+  return cells[static_cast<std::size_t>(which)];
+}
+
+}  // namespace
+
+// The next distinct server on the walk. It may have a connection that is ready at once, so the head
+// must be back in the scratch before.
+void Exchange::route() {
+  const auto next = next_owner();
+  if (!next) return give_up(last_failure_);
+  target_index_ = *next;
+  rescan_head();
+  lease(false);
+}
+
+// Whom to ask after those that failed this request.
+std::optional<ring::ServerIndex> Exchange::next_owner() const {
+  const auto next = view_->pool->ring->successor(hash_, tried_);
+  if (!next) return {};
+  return next->server;
+}
+
+void Exchange::lease(bool fresh) {
+  target_ = view_->servers[target_index_];
+  request_written_ = server_failed_writing_ = false;
+  if (!target_->reachable()) return fail(Failure::unresolved);
+  ++attempts_;
+  dispatched_ns_ = context_.loop.now_ns();
+  target_->cells().in_flight.add();
+  attempt_open_ = true;
+  phase_ = Phase::connecting;
+  server_ = &target_->lease(*this, fresh);
+  if (!server_->connected()) {
+    return await(Side::server, view_->pool->config.timeouts.connect);
+  }
+  // What may not or cannot be sent twice, because it will not be kept, is not sent on a connection
+  // that the server has ended meanwhile.
+  const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
+  if (only_once && server_->stream().has_news()) {
+    target_->cells().in_flight.sub();
+    attempt_open_ = false;
+    release_server(false);
+    return lease(true);
+  }
+  send_request();
+}
+
+// This attempt is lost, before any octet of an answer went to the client.
+void Exchange::fail(Failure failure) {
+  last_failure_ = failure;
+  const Verdict verdict = verdict_on(failure);
+  if (verdict.next != Next::fresh_connection) {
+    attempt_ended(failure, server_ != nullptr && server_->reused());
+  }
+  drop_server();
+  to_server_.clear();
+  response_scanned_ = 0;
+  switch (verdict.next) {
+    case Next::give_up:
+      return give_up(failure);
+    case Next::fresh_connection:
+      at(view_->cells->retries, verdict.reason).add();
+      fresh_tried_ = true;
+      return lease(true);
+    case Next::next_server:
+      return try_next(verdict);
+  }
+}
+
+// What is to follow; counts what forbids a retry. From here on the server is among the tried ones.
+Verdict Exchange::verdict_on(Failure failure) {
+  const config::Retry& rules = view_->pool->config.retry;
+  tried_.push_back(target_index_);
+  const Attempt attempt{
+      .method = method_,
+      .sent = request_written_,
+      .reused = server_ != nullptr && server_->reused(),
+      .replayable = replayable_,
+      .fresh_tried = fresh_tried_,
+      .candidate = next_owner().has_value(),
+      .in_budget = rules.budget > 0 && view_->memory->retries.allows(now()),
+      .retries_left = retries_left_,
+  };
+  const Verdict verdict = after_failure(failure, attempt, rules.on);
+  if (verdict.suppressed) at(view_->cells->retries_suppressed, *verdict.suppressed).add();
+  if (verdict.next == Next::fresh_connection) tried_.pop_back();
+  return verdict;
+}
+
+void Exchange::try_next(const Verdict& verdict) {
+  at(view_->cells->retries, verdict.reason).add();
+  if (verdict.from_budget) view_->memory->retries.take();
+  --retries_left_;
+  fresh_tried_ = false;
+  route();
+}
+
+void Exchange::give_up(Failure failure) {
+  if (refused_.server != nullptr) return pass_on_refused();
+  const Blame why = blame(failure);
+  if (failure == Failure::no_server || failure == Failure::unresolved ||
+      failure == Failure::connect || failure == Failure::connect_timeout) {
+    at(session_->listener().cells().request_errors, metrics::RequestError::no_backend).add();
+  }
+  reply(why.status, why.proxy_status, why.text);
+}
+
+// The one place where it is known how an attempt at `target_` ended, called once for each: nothing,
+// the server answered with `status_`; or what went wrong, also when that was after the answer had
+// begun. Not called when the client or a stop of the proxy ended it, nor for a stale connection
+// that is replaced by a fresh one. `reused`: on a connection that was kept, whose failure says
+// nothing about the server.
+void Exchange::attempt_ended(std::optional<Failure> failure, [[maybe_unused]] bool reused) {
+  if (!failure) return;
+  if (const auto counted = blame(*failure).counted) at(target_->cells().errors, *counted).add();
+}
+
+// Once an attempt.
+void Exchange::count_attempt(Code code) {
+  if (!std::exchange(attempt_open_, false)) return;
+  metrics::BackendCells& cells = target_->cells();
+  cells.in_flight.sub();
+  at(cells.requests, code).add();
+  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - dispatched_ns_);
+}
+
+void Exchange::release_server(bool reusable) {
+  if (server_ == nullptr) return;
+  upstream::ServerConnection& server = *server_;
+  server_ = nullptr;
+  due_ = io::Deadlines::kNever;
+  splice_.reset();
+  target_->give_back(server, reusable, no_body_answer_);
+}
+
+// The attempt is over without a whole answer.
+void Exchange::drop_server() {
+  if (server_ == nullptr) return;
+  count_attempt(Code::other);
+  release_server(false);
+}
+
+// An answer that says the server could not, where retry.on wants another one to be asked: it is
+// kept aside, and true is returned. REQUIRES: Context::response is its head.
+bool Exchange::refuse_answer() {
+  const http::ResponseHead& head = context_.response;
+  if (passing_refused_ || !is_cause(view_->pool->config.retry.on, head.status)) return false;
+  // It came before the request was out, whose rest would still be written.
+  if (!to_server_.empty()) return false;
+  const Verdict verdict = verdict_on(Failure::status);
+  if (verdict.next == Next::give_up) return false;
+  release_refused();
+  const bool no_body = method_ == http::Method::head || head.body.kind == http::BodyKind::none;
+  const std::uint64_t body = no_body ? 0 : head.body.length;
+  refused_ = {.target = target_,
+              .server = server_,
+              .index = target_index_,
+              .whole = head.keep_alive && head.reusable && !server_failed_writing_ &&
+                       (no_body || head.body.kind == http::BodyKind::length) &&
+                       server_->stream().in().size() == head.size + body};
+  status_ = head.status;
+  attempt_ended({}, server_->reused());
+  count_attempt(metrics::code_of(status_));
+  server_ = nullptr;
+  due_ = io::Deadlines::kNever;
+  try_next(verdict);
+  return true;
+}
+
+// Nobody gave a better answer: the client gets what the server said.
+void Exchange::pass_on_refused() {
+  target_ = refused_.target;
+  server_ = refused_.server;
+  target_index_ = refused_.index;
+  refused_ = {};
+  passing_refused_ = true;
+  read_response_head();
+}
+
+void Exchange::release_refused() {
+  if (refused_.server == nullptr) return;
+  const Refused refused = std::exchange(refused_, {});
+  if (refused.whole) refused.server->stream().in().clear();
+  refused.target->give_back(*refused.server, refused.whole, true);
+}
+
+}  // namespace clockwise::proxy
