@@ -232,6 +232,7 @@ void Exchange::abandon() {
 // Everything back to its first state, memory kept; the exchange returns to the worker's list.
 void Exchange::leave_session() {
   release_refused();
+  if (waiter_.waiting()) target_->leave(waiter_);
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;
@@ -292,6 +293,7 @@ void Exchange::on_deadline(io::Milliseconds time) {
   if (due_ <= time) {
     due_ = io::Deadlines::kNever;
     if (awaited_ == Side::client) return client_too_slow();
+    if (phase_ == Phase::queued) return waited_too_long();
     return answer_due_ <= time ? fail(Failure::total) : server_too_slow();
   }
   if (watch_due_ <= time) {
@@ -321,6 +323,7 @@ void Exchange::watch_client() { watch_due_ = now() + kWatchClientAfter; }
 void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   context_.loop.refresh();
   if (error && error != boost::asio::error::eof) return client_left();
+  if (phase_ == Phase::queued) return on_client_read_in_queue(error);
   // What comes before its turn stays in the buffer; an end is found again by the next read. A
   // client that half-closed after a whole request still gets its answer.
   const bool body_is_due = !request_body_.done() && phase_ != Phase::connecting &&
@@ -328,6 +331,13 @@ void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   if (!body_is_due) return;
   if (error) return request_body_bad("the request body ended before its time");
   relay_request_body();
+}
+
+// Nothing was done for it yet: where requests queue up, one whose client has ended its side is not
+// worth a connection. What else comes stays in the buffer.
+void Exchange::on_client_read_in_queue(const io::error_code& error) {
+  if (error) return client_left();
+  if (!session_->client().in().full()) session_->client().read_soon();
 }
 
 void Exchange::on_client_readable(const io::error_code& error) {

@@ -4,7 +4,7 @@
 // more is read, more is written, a server is tried, or the exchange is over. Decisions live in
 // decide.h and body.h, which know no socket; this class moves octets and keeps the account.
 //
-// In order: start -> lease -> (connect) -> send_request -> [relay the request body] ->
+// In order: start -> lease -> (wait) -> (connect) -> send_request -> [relay the request body] ->
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
 #pragma once
 
@@ -47,7 +47,16 @@ class Exchange final : upstream::ServerConnection::User {
   void abandon();
 
  private:
-  enum class Phase : std::uint8_t { over, routing, connecting, sending, head, body, replying };
+  enum class Phase : std::uint8_t {
+    over,
+    routing,
+    queued,
+    connecting,
+    sending,
+    head,
+    body,
+    replying
+  };
   enum class Side : std::uint8_t { client, server };
 
   // exchange.cpp: begin, account, end
@@ -73,11 +82,16 @@ class Exchange final : upstream::ServerConnection::User {
   void restart_total() noexcept;
   void add_content(const BodyReader::Part& part, BodyWriter& writer) noexcept;
   void watch_client();
+  void on_client_read_in_queue(const io::error_code& error);
 
   // exchange_attempt.cpp: one server after another
   void route();
   [[nodiscard]] std::optional<ring::ServerIndex> next_owner() const;
   void lease(bool fresh);
+  void wait_for_connection();
+  void waited_too_long();
+  void on_server_leased(upstream::ServerConnection& server) override;
+  void begin_attempt(upstream::ServerConnection& server);
   void fail(Failure failure);
   [[nodiscard]] Verdict verdict_on(Failure failure);
   void try_next(const Verdict& verdict);
@@ -129,6 +143,7 @@ class Exchange final : upstream::ServerConnection::User {
   PoolView* view_ = nullptr;
   upstream::ServerConnections* target_ = nullptr;
   upstream::ServerConnection* server_ = nullptr;  // lent
+  upstream::Waiter waiter_{*this};                // for a connection to target_
 
   // An answer that said the server could not, while another server is asked: head and what came of
   // the body stand in its buffer. It is passed on when nobody has a better one.

@@ -37,25 +37,54 @@ void Exchange::lease(bool fresh) {
   target_ = view_->servers[target_index_];
   request_written_ = server_failed_writing_ = false;
   if (!target_->reachable()) return fail(Failure::unresolved);
+  upstream::ServerConnection* server = target_->lease(*this, fresh);
+  if (server == nullptr) return wait_for_connection();
+  begin_attempt(*server);
+}
+
+void Exchange::wait_for_connection() {
+  // Whoever holds a connection must not wait for another: two could wait for each other.
+  if (refused_.server != nullptr) return pass_on_refused();
+  if (!target_->join(waiter_)) {
+    at(target_->cells().queue_rejected, metrics::QueueRejected::full).add();
+    return give_up(Failure::queue_full);
+  }
+  phase_ = Phase::queued;
+  watch_client();
+  await(Side::server, view_->pool->config.connections.queue_timeout);
+}
+
+void Exchange::waited_too_long() {
+  target_->leave(waiter_);
+  if (answer_due_ <= now()) return give_up(Failure::total);
+  at(target_->cells().queue_rejected, metrics::QueueRejected::timeout).add();
+  give_up(Failure::queue_timeout);
+}
+
+void Exchange::on_server_leased(upstream::ServerConnection& server) {
+  context_.loop.refresh();
+  watch_due_ = io::Deadlines::kNever;
+  rescan_head();
+  begin_attempt(server);
+}
+
+// REQUIRES: Context::request is this request's head.
+void Exchange::begin_attempt(upstream::ServerConnection& server) {
+  server_ = &server;
+  // What may not or cannot be sent twice, because it will not be kept, is not sent on a connection
+  // that the server has ended meanwhile.
+  const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
+  if (server.connected() && only_once && server.stream().has_news()) {
+    release_server(false);
+    return lease(true);
+  }
   ++attempts_;
   dispatched_ns_ = context_.loop.now_ns();
   target_->cells().in_flight.add();
   attempt_open_ = true;
+  if (server.connected()) return send_request();
   phase_ = Phase::connecting;
-  server_ = &target_->lease(*this, fresh);
-  if (!server_->connected()) {
-    return await(Side::server, view_->pool->config.timeouts.connect);
-  }
-  // What may not or cannot be sent twice, because it will not be kept, is not sent on a connection
-  // that the server has ended meanwhile.
-  const bool only_once = !http::is_idempotent(method_) || !request_body_.done();
-  if (only_once && server_->stream().has_news()) {
-    target_->cells().in_flight.sub();
-    attempt_open_ = false;
-    release_server(false);
-    return lease(true);
-  }
-  send_request();
+  await(Side::server, view_->pool->config.timeouts.connect);
 }
 
 // This attempt is lost, before any octet of an answer went to the client.

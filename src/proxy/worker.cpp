@@ -208,6 +208,7 @@ class Worker::Impl {
     const auto busy = static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
                       static_cast<std::uint64_t>(used.tv_nsec);
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
+    for (auto& [key, servers] : servers_) servers->on_tick();
     if (!old_views_.empty() || !leaving_.empty()) tidy();
     tell_when_drained();
   }

@@ -1,6 +1,7 @@
 #include "upstream/connections.h"
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 namespace clockwise::upstream {
 
@@ -48,7 +49,10 @@ void ServerConnection::on_connected(const io::error_code& error) {
 
 ServerConnections::ServerConnections(io::Loop& loop, std::shared_ptr<Backend> backend,
                                      std::size_t worker)
-    : loop_(loop), backend_(std::move(backend)), cells_(backend_->cells.at(worker)) {}
+    : loop_(loop),
+      backend_(std::move(backend)),
+      cells_(backend_->cells.at(worker)),
+      slots_(backend_->shared) {}
 
 ServerConnections::~ServerConnections() { close_idle(); }
 
@@ -57,25 +61,46 @@ void ServerConnections::configure(const Server& server, const config::Pool& pool
   address_ = server.config.address.text;
   endpoints_ = server.endpoints;
   limits_ = pool.connections;
+  slots_.limit(limits_.max);
+  to_give_up_ = 0;
   idle_timeout_ = static_cast<io::Milliseconds>(pool.timeouts.idle.count());
 }
 
-ServerConnection& ServerConnections::lease(ServerConnection::User& user, bool fresh) {
+ServerConnection* ServerConnections::lease(ServerConnection::User& user, bool fresh) {
+  if (!queue_.empty()) return nullptr;
+  if (!fresh && !idle_.empty()) return &take_idle(user);
+  return make_room() ? &open(user) : nullptr;
+}
+
+// A slot for a new connection; an idle one, which was not good enough, makes room.
+bool ServerConnections::make_room() {
+  if (slots_.take()) return true;
+  if (idle_.empty()) return false;
+  remove_idle(*idle_.front());
+  return slots_.take();
+}
+
+void ServerConnections::lend(ServerConnection& connection, ServerConnection::User& user) noexcept {
   ++lent_;
   cells_.connections_active.add();
-  if (!fresh && !idle_.empty()) {
-    ServerConnection* connection = idle_.back().release();
-    idle_.pop_back();
-    cells_.connections_idle.sub();
-    loop_.deadlines.clear(*connection);
-    connection->stream_->stop_watching();
-    connection->user_ = &user;
-    ++connection->exchanges_;
-    return *connection;
-  }
+  connection.user_ = &user;
+  ++connection.exchanges_;
+}
+
+ServerConnection& ServerConnections::take_idle(ServerConnection::User& user) {
+  ServerConnection* connection = idle_.back().release();
+  idle_.pop_back();
+  cells_.connections_idle.sub();
+  loop_.deadlines.clear(*connection);
+  connection->stream_->stop_watching();
+  lend(*connection, user);
+  return *connection;
+}
+
+// REQUIRES: a slot was taken for it.
+ServerConnection& ServerConnections::open(ServerConnection::User& user) {
   auto* connection = new ServerConnection(loop_, *this);
-  connection->user_ = &user;
-  connection->exchanges_ = 1;
+  lend(*connection, user);
   connection->first_endpoint_ = turn_++;
   connection->connect_next(boost::asio::error::host_unreachable);
   return *connection;
@@ -86,6 +111,10 @@ void ServerConnections::give_back(ServerConnection& connection, bool reusable, b
   --lent_;
   cells_.connections_active.sub();
   connection.user_ = nullptr;
+  if (to_give_up_ > 0) {
+    --to_give_up_;
+    return end(std::move(owned));
+  }
   if (!reusable || retired_ || idle_.size() >= limits_.max_idle) return end(std::move(owned));
   connection.idle_slot_ = static_cast<std::uint32_t>(idle_.size());
   cells_.connections_idle.add();
@@ -96,6 +125,48 @@ void ServerConnections::give_back(ServerConnection& connection, bool reusable, b
     connection.stream_->watch_idle();
   }
   idle_.push_back(std::move(owned));
+  if (!queue_.empty()) wake_waiters();
+}
+
+bool ServerConnections::join(Waiter& waiter) {
+  if (queue_.size() >= limits_.queue) return false;
+  queue_.join(waiter);
+  slots_.wait();
+  cells_.waiting.add();
+  return true;
+}
+
+void ServerConnections::leave(Waiter& waiter) noexcept {
+  queue_.leave(waiter);
+  slots_.waited();
+  cells_.waiting.sub();
+}
+
+// At the end of the turn: whoever gave the connection back is in the middle of something.
+void ServerConnections::wake_waiters() {
+  if (std::exchange(wake_posted_, true)) return;
+  boost::asio::post(loop_.io, [this] {
+    wake_posted_ = false;
+    serve_waiters();
+  });
+}
+
+void ServerConnections::serve_waiters() {
+  while (!queue_.empty() && (!idle_.empty() || slots_.take())) {
+    auto& waiter = static_cast<Waiter&>(queue_.first());
+    leave(waiter);
+    ServerConnection::User& user = waiter.user_;
+    user.on_server_leased(idle_.empty() ? open(user) : take_idle(user));
+  }
+}
+
+void ServerConnections::share_with_others() {
+  serve_waiters();
+  to_give_up_ = slots_.to_give_up(loop_.now(), static_cast<std::uint32_t>(idle_.size()));
+  while (to_give_up_ > 0 && !idle_.empty()) {
+    --to_give_up_;
+    remove_idle(*idle_.front());
+  }
 }
 
 void ServerConnections::remove_idle(ServerConnection& connection) {
@@ -114,6 +185,8 @@ void ServerConnections::end(std::unique_ptr<ServerConnection> connection) {
   connection->stream_->close();
   loop_.deadlines.clear(*connection);
   loop_.bury(std::move(connection));
+  slots_.give_back();
+  if (!queue_.empty()) wake_waiters();
 }
 
 void ServerConnections::close_idle() {

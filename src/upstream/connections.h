@@ -1,5 +1,9 @@
 // Connections of one worker to one server: lent for an exchange, kept warm in between.
 //
+// Where `connections.max` is reached an exchange waits in a queue of this worker. It is served when
+// a connection of this worker comes back or closes, or, within a tick, when another worker closed
+// one.
+//
 // One thread. A connection is either idle (ours), lent (its User's), or dying. Idle connections are
 // watched: whatever arrives on them, an end or octets nobody asked for, kills them, so that no
 // answer can reach a request it does not belong to (RFC 9112 section 9.2).
@@ -15,6 +19,8 @@
 #include "io/stream.h"
 #include "metrics/cells.h"
 #include "upstream/routing.h"
+#include "upstream/slots.h"
+#include "upstream/wait_queue.h"
 
 namespace clockwise::upstream {
 
@@ -25,6 +31,8 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
   // The exchange that borrowed the connection; told of everything until it gives it back.
   class User {
    public:
+    // The connection it waited for in the queue: as one from lease().
+    virtual void on_server_leased(ServerConnection& connection) = 0;
     virtual void on_server_connected(const io::error_code& error) = 0;
     virtual void on_server_read(const io::error_code& error, std::size_t n) = 0;
     virtual void on_server_readable(const io::error_code& error) = 0;
@@ -64,6 +72,17 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
   bool connected_ = false;
 };
 
+// A place in the queue for a connection, embedded in its User.
+class Waiter : WaitQueue::Place {
+ public:
+  explicit Waiter(ServerConnection::User& user) noexcept : user_(user) {}
+  using WaitQueue::Place::waiting;
+
+ private:
+  friend class ServerConnections;
+  ServerConnection::User& user_;
+};
+
 class ServerConnections {
  public:
   ServerConnections(io::Loop& loop, std::shared_ptr<Backend> backend, std::size_t worker);
@@ -80,23 +99,41 @@ class ServerConnections {
   void configure(const Server& server, const config::Pool& pool);
 
   // A connection for one exchange: an idle one, ready to use (connected()), or a new one that will
-  // tell `user` with on_server_connected(). `fresh`: never an idle one.
-  // REQUIRES: reachable().
-  [[nodiscard]] ServerConnection& lease(ServerConnection::User& user, bool fresh);
+  // tell `user` with on_server_connected(). `fresh`: never an idle one. Null: the server has all
+  // the connections it may have, or others wait already. REQUIRES: reachable().
+  [[nodiscard]] ServerConnection* lease(ServerConnection::User& user, bool fresh);
   // Ends the loan. `reusable`: the exchange ended cleanly and nothing is left in the buffer;
   // anything else closes it. `watch_now`: framing gave no proof that the server sent nothing more.
   void give_back(ServerConnection& connection, bool reusable, bool watch_now);
+
+  // Waits for a connection: one on_server_leased() to come, never from within join(), unless it
+  // leaves before. False: the queue is full.
+  [[nodiscard]] bool join(Waiter& waiter);
+  void leave(Waiter& waiter) noexcept;
+  // Every tick: serves who waits here and gives up what others wait for.
+  void on_tick() {
+    if (slots_.limited() || !queue_.empty()) share_with_others();
+  }
 
   // Exchanges hold the object they were started on, also after its server left the list.
   void hold() noexcept { ++holders_; }
   void let_go() noexcept { --holders_; }
   // Its server left the list or moved: idle connections end now, lent ones when they come back.
   void retire();
-  [[nodiscard]] bool disposable() const noexcept { return retired_ && holders_ == 0 && lent_ == 0; }
+  [[nodiscard]] bool disposable() const noexcept {
+    return retired_ && holders_ == 0 && lent_ == 0 && !wake_posted_;
+  }
   void close_idle();
 
  private:
   friend class ServerConnection;
+  [[nodiscard]] ServerConnection& take_idle(ServerConnection::User& user);
+  [[nodiscard]] ServerConnection& open(ServerConnection::User& user);
+  [[nodiscard]] bool make_room();
+  void lend(ServerConnection& connection, ServerConnection::User& user) noexcept;
+  void wake_waiters();
+  void serve_waiters();
+  void share_with_others();
   void remove_idle(ServerConnection& connection);
   void end(std::unique_ptr<ServerConnection> connection);
 
@@ -106,11 +143,15 @@ class ServerConnections {
   std::string address_;
   std::vector<Endpoint> endpoints_;
   config::Connections limits_;
+  Slots slots_;
+  WaitQueue queue_;
   io::Milliseconds idle_timeout_ = 0;
   std::vector<std::unique_ptr<ServerConnection>> idle_;  // the last one in goes out first
   std::uint32_t holders_ = 0, lent_ = 0;
-  std::uint32_t turn_ = 0;  // new connections take the addresses of a name in turn
+  std::uint32_t turn_ = 0;        // new connections take the addresses of a name in turn
+  std::uint32_t to_give_up_ = 0;  // connections to be closed for other workers when they come back
   bool retired_ = false;
+  bool wake_posted_ = false;
 };
 
 }  // namespace clockwise::upstream

@@ -350,12 +350,12 @@ class TotalTime(Servers):
         done = threading.Event()
         self.addCleanup(done.set)
         self.site("abcd", pool={"retry": {"attempts": 100, "on": ["timeout"]},
-                                "timeouts": {"response": "250ms", "total": "600ms"}})
+                                "timeouts": {"response": "250ms", "total": "700ms"}})
         self.says = dict.fromkeys("abcd", lambda exchange: done.wait(30))
         started = time.monotonic()
         self.assertEqual(self.fetch("a").status, 504)
-        self.assertGreater(time.monotonic() - started, 0.55)
-        self.assertEqual(sum(len(self.seen(n)) for n in "abcd"), 3)
+        self.assertGreater(time.monotonic() - started, 0.65)
+        self.assertIn(sum(len(self.seen(n)) for n in "abcd"), (2, 3))
 
     def test_it_does_not_run_while_the_request_is_on_its_way(self):
         self.site("a", pool={"timeouts": {"total": "300ms"}})
