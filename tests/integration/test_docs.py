@@ -68,6 +68,22 @@ class Documented(unittest.TestCase):
             with self.subTest(verb=verb):
                 self.assertTrue(f"./dev {verb}" in page)
 
+    def test_every_failure_mode_names_tests_that_exist(self):
+        tests = set()
+        for file in (ROOT / "tests" / "integration").glob("test_*.py"):
+            tests.update(re.findall(r"^ +def (test_\w+)", file.read_text(), re.M))
+        for file in (ROOT / "tests" / "unit").glob("*/*_test.cpp"):
+            tests.update(".".join(names) for names in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", file.read_text(), re.M))
+        rows = [line for line in text("docs/failure-modes.md").splitlines()
+                if line.startswith("|") and not line.startswith(("| fault |", "| --- |"))]
+        self.assertGreater(len(rows), 30)
+        for row in rows:
+            fault, *_, last = [cell.strip() for cell in row.strip("|").split(" | ")]
+            with self.subTest(fault=fault):
+                named = re.findall(r"`([\w.]+)`", last)
+                self.assertTrue(named, "the last column names no test")
+                self.assertEqual([name for name in named if name not in tests], [])
+
     def test_changelog_has_an_unreleased_section(self):
         self.assertIn("## [Unreleased]", text("CHANGELOG.md"))
 

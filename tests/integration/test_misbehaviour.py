@@ -371,15 +371,20 @@ class Servers(Trouble):
         self.early("reset")
 
     def test_a_server_that_half_closes_behind_each_answer(self):
+        ended = threading.Semaphore(0)
+
         def handler(exchange):
             echo(exchange)
             exchange.sock.shutdown(socket.SHUT_WR)
-            self.done.wait(0.2)
+            ended.release()
 
         self.begin(handler)
         with self.connect() as connection:
             for number in range(30):
-                self.assertEqual(self.ask("POST" if number % 2 else "GET", connection=connection, number=number).status, 200)
+                answer = self.ask("POST" if number % 2 else "GET", connection=connection, number=number)
+                self.assertEqual(answer.status, 200)
+                # A POST that crossed with the end could not be sent again.
+                self.assertTrue(ended.acquire(timeout=10))
 
     def test_a_server_that_half_closes_before_it_answers(self):
         def handler(exchange):
