@@ -15,6 +15,8 @@
 #include "io/loop.h"
 #include "proxy/access_log.h"
 #include "proxy/budget.h"
+#include "proxy/hedge.h"
+#include "proxy/latencies.h"
 #include "proxy/outbox.h"
 #include "upstream/connections.h"
 #include "upstream/routing.h"
@@ -24,9 +26,14 @@ namespace clockwise::proxy {
 class Exchange;
 class Session;
 
-// What a worker keeps of a pool from one snapshot to the next.
+// What a worker keeps of a pool from one snapshot to the next, as long as it runs.
 struct PoolMemory {
+  explicit PoolMemory(io::Loop& loop) : hedge_clock(loop) {}
+
   Budget retries{10, 1};
+  Budget hedges{1, 0};
+  Latencies latencies;  // only while the pool hedges by a quantile
+  HedgeClock hedge_clock;
 };
 
 // A pool of the snapshot, with this worker's connections to its servers.
@@ -35,7 +42,7 @@ struct PoolView {
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
   metrics::PoolCells* cells = nullptr;
   upstream::RecentRequests* recent = nullptr;
-  std::shared_ptr<PoolMemory> memory;
+  PoolMemory* memory = nullptr;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
   std::uint32_t users = 0;  // exchanges that started here; a replaced view lives until they end
 };

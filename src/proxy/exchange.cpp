@@ -90,6 +90,7 @@ void Exchange::start(Session& session) {
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;
   view_->memory->retries.deposit(pool.config.retry.budget);
+  if (pool.config.hedge) view_->memory->hedges.deposit(pool.config.hedge->budget);
   restart_total();
   if (pool.ring->empty()) return give_up(Failure::no_server);
   hash_ = position(*pool.ring, pool.key);
@@ -140,6 +141,7 @@ void Exchange::time_out_head(Session& session) {
 // connection ends after the answer.
 void Exchange::reply(unsigned status, std::string_view proxy_status, std::string_view text) {
   phase_ = Phase::replying;
+  end_hedge(metrics::Hedged::cancelled);
   status_ = static_cast<std::uint16_t>(status);
   reason_ = proxy_status.empty() ? text : proxy_status;
   keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining();
@@ -232,6 +234,8 @@ void Exchange::abandon() {
 // Everything back to its first state, memory kept; the exchange returns to the worker's list.
 void Exchange::leave_session() {
   release_refused();
+  end_hedge(metrics::Hedged::cancelled);
+  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
   if (waiter_.waiting()) target_->leave(waiter_);
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;

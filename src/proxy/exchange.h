@@ -20,6 +20,7 @@
 #include "proxy/body.h"
 #include "proxy/context.h"
 #include "proxy/decide.h"
+#include "proxy/hedge.h"
 #include "proxy/outbox.h"
 #include "proxy/splice.h"
 #include "upstream/connections.h"
@@ -28,7 +29,7 @@ namespace clockwise::proxy {
 
 class Session;
 
-class Exchange final : upstream::ServerConnection::User {
+class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedge::Owner {
  public:
   explicit Exchange(Context& context) noexcept : context_(context) {}
 
@@ -94,6 +95,7 @@ class Exchange final : upstream::ServerConnection::User {
   void begin_attempt(upstream::ServerConnection& server);
   void fail(Failure failure);
   [[nodiscard]] Verdict verdict_on(Failure failure);
+  void lean_on_hedge(Failure failure);
   void try_next(const Verdict& verdict);
   void give_up(Failure failure);
   void attempt_ended(std::optional<Failure> failure, bool reused);
@@ -104,8 +106,20 @@ class Exchange final : upstream::ServerConnection::User {
   void pass_on_refused();
   void release_refused();
 
+  // exchange_hedge.cpp: a second attempt beside a slow one
+  [[nodiscard]] bool may_be_hedged() const noexcept;
+  void expect_answer();
+  void on_late() override;
+  void write_hedge(const upstream::ServerConnections& target) override;
+  void on_hedge_answered(unsigned status) override;
+  void on_hedge_failed(Failure failure) override;
+  void take_over_hedge();
+  void end_hedge(metrics::Hedged result);
+  void note_latency();
+
   // exchange_request.cpp: towards the server
   void send_request();
+  void write_request_head(const upstream::ServerConnections& target);
   void rescan_head();
   [[nodiscard]] bool add_request_body(std::size_t at);
   void request_written(Outbox::Result result);
@@ -154,6 +168,7 @@ class Exchange final : upstream::ServerConnection::User {
     bool whole = false;  // and the connection can be used again
   };
   Refused refused_;
+  std::unique_ptr<Hedge> hedge_;  // rare, and gone with the answer
 
   BodyReader request_body_;
   BodyWriter request_writer_;

@@ -82,6 +82,7 @@ void Exchange::begin_attempt(upstream::ServerConnection& server) {
   dispatched_ns_ = context_.loop.now_ns();
   target_->cells().in_flight.add();
   attempt_open_ = true;
+  if (view_->pool->config.hedge) expect_answer();
   if (server.connected()) return send_request();
   phase_ = Phase::connecting;
   await(Side::server, view_->pool->config.timeouts.connect);
@@ -90,6 +91,7 @@ void Exchange::begin_attempt(upstream::ServerConnection& server) {
 // This attempt is lost, before any octet of an answer went to the client.
 void Exchange::fail(Failure failure) {
   last_failure_ = failure;
+  if (hedge_ && failure != Failure::total) return lean_on_hedge(failure);
   const Verdict verdict = verdict_on(failure);
   if (verdict.next != Next::fresh_connection) {
     attempt_ended(failure, server_ != nullptr && server_->reused());
@@ -107,6 +109,14 @@ void Exchange::fail(Failure failure) {
     case Next::next_server:
       return try_next(verdict);
   }
+}
+
+// The second attempt is under way already and may do better.
+void Exchange::lean_on_hedge(Failure failure) {
+  const bool reused = server_ != nullptr && server_->reused();
+  if (failure != Failure::reset || !reused) attempt_ended(failure, reused);
+  drop_server();
+  take_over_hedge();
 }
 
 // What is to follow; counts what forbids a retry. From here on the server is among the tried ones.
@@ -189,8 +199,8 @@ bool Exchange::refuse_answer() {
   if (passing_refused_ || !is_cause(view_->pool->config.retry.on, head.status)) return false;
   // It came before the request was out, whose rest would still be written.
   if (!to_server_.empty()) return false;
-  const Verdict verdict = verdict_on(Failure::status);
-  if (verdict.next == Next::give_up) return false;
+  const Verdict verdict = hedge_ ? Verdict{} : verdict_on(Failure::status);
+  if (!hedge_ && verdict.next == Next::give_up) return false;
   release_refused();
   const bool no_body = method_ == http::Method::head || head.body.kind == http::BodyKind::none;
   const std::uint64_t body = no_body ? 0 : head.body.length;
@@ -205,7 +215,11 @@ bool Exchange::refuse_answer() {
   count_attempt(metrics::code_of(status_));
   server_ = nullptr;
   due_ = io::Deadlines::kNever;
-  try_next(verdict);
+  if (hedge_) {
+    take_over_hedge();
+  } else {
+    try_next(verdict);
+  }
   return true;
 }
 

@@ -47,27 +47,31 @@ void Exchange::rescan_head() {
 // REQUIRES: Context::request is this request's head.
 void Exchange::send_request() {
   phase_ = Phase::sending;
-  Session& session = *session_;
-  io::Buffer& in = session.client().in();
   const http::RequestHead& head = context_.request;
-  const config::Listener& config = session.listener().config();
   request_body_.reset(head.body);
   request_writer_.reset(head.body.kind);
-
-  http::RequestContext to;
-  to.client_ip = session.client_ip();
-  to.trusted = session.trusted();
-  to.style = style_of(config.forwarded.by);
-  to.request_id = context_.request_ids.next();
-  to.fallback_host = target_->address();
-  if (to.fallback_host.starts_with("unix:")) to.fallback_host = "localhost";
-  context_.gather.clear();
-  http::rewrite_request(in.view().substr(0, head_size_), head, to, context_.gather);
-  context_.pieces.begin_with(context_.gather.slices());
+  write_request_head(*target_);
   request_octets_ = head_size_;
   if (!add_request_body(head_size_)) return;
   replayable_ = request_body_.done() && head.body.kind != http::BodyKind::chunked;
   request_written(to_server_.send(server_->stream(), context_.pieces));
+}
+
+// The head as `target` gets it, into Context::pieces. REQUIRES: Context::request is this request's
+// head.
+void Exchange::write_request_head(const upstream::ServerConnections& target) {
+  Session& session = *session_;
+  http::RequestContext to;
+  to.client_ip = session.client_ip();
+  to.trusted = session.trusted();
+  to.style = style_of(session.listener().config().forwarded.by);
+  to.request_id = context_.request_ids.next();
+  to.fallback_host = target.address();
+  if (to.fallback_host.starts_with("unix:")) to.fallback_host = "localhost";
+  context_.gather.clear();
+  http::rewrite_request(session.client().in().view().substr(0, head_size_), context_.request, to,
+                        context_.gather);
+  context_.pieces.begin_with(context_.gather.slices());
 }
 
 // Adds what stands in the client's buffer from `at` on to the pieces; false when that ended the

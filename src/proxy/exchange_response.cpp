@@ -129,6 +129,8 @@ void Exchange::begin_response() {
   answer_started_ = true;
   answer_due_ = io::Deadlines::kNever;
   release_refused();
+  end_hedge(metrics::Hedged::lost);
+  if (view_->pool->config.hedge) note_latency();
   phase_ = Phase::body;
   if (to_server_.empty() && !splice_) release_request_octets();
   response_written(to_client_.send(session_->client(), context_.pieces));

@@ -72,6 +72,7 @@ class Worker::Impl {
       for (auto& listener : listeners_) listener->drop_all();
       for (auto& listener : leaving_) listener->drop_all();
       for (auto& [key, servers] : servers_) servers->retire();
+      for (auto& [pool, memory] : memories_) memory->hedge_clock.stop();
       context_.loop.stop_ticking();
       work_.reset();
       // What is left are completions of closed sockets.
@@ -102,7 +103,7 @@ class Worker::Impl {
     view->pool = pool;
     view->cells = &pool->counters->cells.at(context_.worker);
     view->recent = &pool->recent->by_worker.at(context_.worker);
-    view->memory = memory_of(pool->config.name);
+    view->memory = &memory_of(pool->config.name);
     if (pool->watch) {
       const auto left = pool->watch->until - std::chrono::steady_clock::now();
       const auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
@@ -119,10 +120,10 @@ class Worker::Impl {
     return view;
   }
 
-  std::shared_ptr<PoolMemory> memory_of(const std::string& pool) {
-    const auto before = std::ranges::find_if(
-        views_, [&](const auto& view) { return view->pool->config.name == pool; });
-    return before != views_.end() ? (*before)->memory : std::make_shared<PoolMemory>();
+  PoolMemory& memory_of(const std::string& pool) {
+    auto& memory = memories_[pool];
+    if (!memory) memory = std::make_unique<PoolMemory>(context_.loop);
+    return *memory;
   }
 
   // A server that keeps its name and address keeps its connections.
@@ -224,6 +225,7 @@ class Worker::Impl {
   Context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::map<ServerKey, std::unique_ptr<ServerConnections>> servers_;
+  std::map<std::string, std::unique_ptr<PoolMemory>> memories_;
   std::vector<std::unique_ptr<PoolView>> views_, old_views_;
   std::vector<std::unique_ptr<Listener>> listeners_, leaving_;
   std::function<void()> drained_;

@@ -52,6 +52,9 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
   // nothing about the server.
   [[nodiscard]] bool reused() const noexcept { return exchanges_ > 1; }
 
+  // What comes from now on is told to another user.
+  void hand_over(User& user) noexcept { user_ = &user; }
+
   [[nodiscard]] bool quiet() const noexcept override { return stream_->quiet(); }
 
  private:
