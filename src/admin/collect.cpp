@@ -129,6 +129,7 @@ class Collector {
     last_remap(pool.config.name);
     const bool active = pool.watch && view_.now < pool.watch->until;
     page_.add(Id::handoff_active, {pool.config.name}, flag(active));
+    page_.add(Id::pool_panic, {pool.config.name}, flag(pool.health->panic()));
     if (detail_ == PerBackend::off) return;
     for (std::size_t i = 0; i < pool.servers.size(); ++i) {
       server(pool, i);
@@ -206,7 +207,8 @@ class Collector {
   }
 
   static bool is_up(const upstream::Server& server) {
-    return server.config.state == config::ServerState::active && !server.endpoints.empty();
+    return server.config.state == config::ServerState::active && !server.endpoints.empty() &&
+           server.health->usable();
   }
 
   void server(const upstream::Pool& pool, std::size_t index) {
@@ -232,6 +234,17 @@ class Collector {
       page_.add(Id::backend_errors_total, {backend.pool, backend.name, metrics::kBackendErrors[i]},
                 errors);
     }
+    const auto count = [](const std::atomic<std::uint64_t>& counter) {
+      return number(counter.load(std::memory_order_relaxed));
+    };
+    page_.add(Id::backend_health_checks_total, {backend.pool, backend.name, "pass"},
+              count(backend.health.checks_passed));
+    page_.add(Id::backend_health_checks_total, {backend.pool, backend.name, "fail"},
+              count(backend.health.checks_failed));
+    page_.add(Id::backend_transitions_total, {backend.pool, backend.name},
+              count(backend.health.transitions));
+    page_.add(Id::backend_ejections_total, {backend.pool, backend.name},
+              count(backend.health.ejections));
     page_.add(Id::backend_sent_bytes_total, {backend.pool, backend.name},
               sum([](const auto& c) { return c.sent_bytes.get(); }));
     page_.add(Id::backend_received_bytes_total, {backend.pool, backend.name},

@@ -107,28 +107,56 @@ std::vector<Place> places(const upstream::Pool& pool) {
   return result;
 }
 
-// Nothing else is known of health yet: a server is down while its name has no address.
-bool is_up(const upstream::Server& server) { return !server.endpoints.empty(); }
+// In one word: up, down, ejected, or unknown before the first check.
+std::string_view health_word(const upstream::Pool& pool, const upstream::Server& server,
+                             const upstream::HealthReport& report) {
+  if (server.endpoints.empty() || !report.passing) return "down";
+  if (report.ejected) return "ejected";
+  const bool due = pool.config.health && server.config.state != config::ServerState::down;
+  return due && !report.checked ? "unknown" : "up";
+}
+
+json::value time_or_null(const std::optional<upstream::WallClock::time_point>& time) {
+  if (!time) return nullptr;
+  return json::string(rfc3339(*time));
+}
+
+json::object describe_health(const upstream::HealthReport& report) {
+  json::object health{{"since", time_or_null(report.since)},
+                      {"cause", nullptr},
+                      {"last_failure", nullptr},
+                      {"ejections_in_a_row", report.ejections_in_a_row},
+                      {"ejected_until", time_or_null(report.ejected_until)}};
+  if (report.since) health["cause"] = report.cause;
+  if (report.last_failure)
+    health["last_failure"] = json::object{{"cause", report.last_failure->cause},
+                                          {"time", rfc3339(report.last_failure->time)}};
+  return health;
+}
 
 std::uint64_t in_flight(const upstream::Backend& backend) {
   return backend.cells.sum([](const auto& c) { return c.in_flight.get(); });
 }
 
-json::object describe_server(const upstream::Server& server, const Place& place,
-                             const WrittenServers& written) {
+json::object describe_server(const upstream::Pool& pool, const upstream::Server& server,
+                             const Place& place, const WrittenServers& written) {
   const upstream::Backend& backend = *server.backend;
+  const upstream::HealthReport health = pool.health->report(*server.health);
+  const std::uint64_t open = in_flight(backend);
   const auto sum = [&](auto get) { return backend.cells.sum(get); };
   return {{"name", server.config.name},
           {"address", server.config.address.text},
           {"zone", server.config.zone},
           {"weight", server.config.weight},
           {"state", upstream::to_string(server.config.state)},
-          {"health", is_up(server) ? "up" : "down"},
+          {"health", health_word(pool, server, health)},
+          {"health_detail", describe_health(health)},
           {"points", place.points},
           {"expected_ratio", place.expected},
           {"share_ratio", place.share},
           {"requests_total", describe_requests(backend)},
-          {"requests_in_flight", in_flight(backend)},
+          {"requests_in_flight", open},
+          {"safe_to_stop", server.config.state != config::ServerState::active && open == 0},
           {"connections",
            json::object{{"active", sum([](const auto& c) { return c.connections_active.get(); })},
                         {"idle", sum([](const auto& c) { return c.connections_idle.get(); })}}},
@@ -220,7 +248,7 @@ json::object describe_pool(const View& view, const upstream::Pool& pool) {
   const std::vector<std::uint32_t> ids = ids_of(pool.config);
   json::array servers;
   for (std::size_t i = 0; i < pool.servers.size(); ++i) {
-    json::object server = describe_server(pool.servers[i], place[i], written);
+    json::object server = describe_server(pool, pool.servers[i], place[i], written);
     if (const auto& label = pool.servers[i].config.label) server["label"] = *label;
     if (!ids.empty()) server["id"] = ids[i];
     servers.push_back(std::move(server));
@@ -231,6 +259,7 @@ json::object describe_pool(const View& view, const upstream::Pool& pool) {
           {"digest", pool.digest},
           {"ring", upstream::ring_settings(pool.config.ring)},
           {"points_total", pool.ring ? pool.ring->points().size() : 0},
+          {"panic", pool.health->panic()},
           {"handoff_active", handoff_active(view, pool)},
           {"last_remap", describe_last_remap(view, pool.config.name)},
           {"servers", std::move(servers)}};
@@ -261,9 +290,14 @@ json::object describe_remaps(const View& view) {
 json::object describe_lookup(const View& view, const upstream::Pool& pool,
                              const std::vector<upstream::Question>& wanted,
                              std::uint32_t replicas) {
-  std::vector<upstream::Live> live;
-  for (const upstream::Server& server : pool.servers)
-    live.push_back({is_up(server), in_flight(*server.backend)});
+  upstream::LivePool live{.servers = {}, .panic = pool.health->panic()};
+  for (const upstream::Server& server : pool.servers) {
+    const upstream::HealthReport health = pool.health->report(*server.health);
+    live.servers.push_back({.reachable = !server.endpoints.empty(),
+                            .usable = health.standing != upstream::Standing::unusable,
+                            .health = health_word(pool, server, health),
+                            .in_flight = in_flight(*server.backend)});
+  }
   const auto describe_one = [&](const upstream::Question& one) {
     const auto explanation = upstream::explain(pool.config, *pool.ring, one, replicas, live);
     return upstream::to_json(pool.config, one, explanation, live,

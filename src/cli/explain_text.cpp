@@ -108,12 +108,12 @@ std::string why_failover(const json::object& key) {
     if (server == text_at(key, "chosen")) break;
     passed += (passed.empty() ? "" : ", ") + server;
   }
-  return fmt::format("failover: {} cannot be reached", passed);
+  return fmt::format("failover: {} cannot be used", passed);
 }
 
 std::string why_nobody(const json::object& key) {
   if (is_null(key, "server")) return "nobody: no server is on the ring";
-  return "nobody: no server that a request tries can be reached";
+  return "nobody: no server that a request tries can be used";
 }
 
 std::string choice(const json::object& key) {

@@ -124,6 +124,14 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "1 when new requests may be sent to the server."},
   {Id::backend_draining, "clockwise_backend_draining", gauge, {"pool", "backend"}, "0/1",
    "1 while the server is draining."},
+  {Id::backend_health_checks_total, "clockwise_backend_health_checks_total", counter, {"pool", "backend", "result"}, "checks",
+   "Active checks of the server by result: pass, fail."},
+  {Id::backend_transitions_total, "clockwise_backend_transitions_total", counter, {"pool", "backend"}, "transitions",
+   "Changes between usable and not usable. A high rate is a server that flaps."},
+  {Id::backend_ejections_total, "clockwise_backend_ejections_total", counter, {"pool", "backend"}, "ejections",
+   "Ejections caused by real traffic, not by active checks."},
+  {Id::pool_panic, "clockwise_pool_panic", gauge, {"pool"}, "0/1",
+   "1 while so few servers can be used that health is left out of account."},
 
   // Clients
   {Id::http_requests_total, "clockwise_http_requests_total", counter, {"listener", "code"}, "requests",

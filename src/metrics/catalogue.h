@@ -73,6 +73,10 @@ enum class Id : std::uint8_t {
   backend_queue_rejected_total,
   backend_up,
   backend_draining,
+  backend_health_checks_total,
+  backend_transitions_total,
+  backend_ejections_total,
+  pool_panic,
 
   http_requests_total,
   http_request_duration_seconds,

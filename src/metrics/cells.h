@@ -83,6 +83,7 @@ struct alignas(64) BackendCells {
   std::array<Cell, 5> requests;  // by Code; other = no complete answer
   std::array<Cell, 6> errors;    // by BackendError
   Cell sent_bytes, received_bytes, connections_opened;
+  Cell failures;  // attempts that failed in a way that tells something about the server
   Cell in_flight, connections_active, connections_idle;  // gauges
   Cell waiting;                                          // gauge: requests for a connection
   std::array<Cell, 2> queue_rejected;                    // by QueueRejected

@@ -61,7 +61,7 @@ Verdict after_failure(Failure failure, const Attempt& attempt, const config::Ret
 Blame blame(Failure failure) noexcept {
   switch (failure) {
     case Failure::no_server:
-      return {503, "destination_unavailable", "no server of the pool can be used",
+      return {503, "destination_unavailable", "no server can be used for this request",
               BackendError::connect};
     case Failure::unresolved:
       return {503, "dns_error", "the server's name has no address", BackendError::resolve};

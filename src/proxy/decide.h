@@ -31,6 +31,28 @@ enum class Failure : std::uint8_t {
   return (status == 502 && on.s502) || (status == 503 && on.s503) || (status == 504 && on.s504);
 }
 
+// Whether a failure tells something about the server. The end of a connection that was kept does
+// not: the server may have closed it as idle.
+[[nodiscard]] constexpr bool is_evidence(Failure failure, bool reused) noexcept {
+  switch (failure) {
+    case Failure::connect:
+    case Failure::connect_timeout:
+    case Failure::timeout:
+    case Failure::protocol:
+    case Failure::total:
+      return true;
+    case Failure::reset:
+      return !reused;
+    case Failure::no_server:
+    case Failure::unresolved:
+    case Failure::status:
+    case Failure::queue_full:
+    case Failure::queue_timeout:
+      break;
+  }
+  return false;
+}
+
 struct Attempt {
   http::Method method = http::Method::get;
   bool sent = false;         // at least one octet of the request was written

@@ -89,6 +89,7 @@ void Exchange::start(Session& session) {
   ++view_->users;
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;
+  last_failure_ = Failure::no_server;
   view_->memory->retries.deposit(pool.config.retry.budget);
   if (pool.config.hedge) view_->memory->hedges.deposit(pool.config.hedge->budget);
   restart_total();
@@ -97,6 +98,7 @@ void Exchange::start(Session& session) {
   home_ = pool.ring->owner(hash_);
   if (pool.watch) count_remapped(hash_);
   target_index_ = home_;
+  if (!pool.health->all_well()) return route();
   lease(false);
 }
 
@@ -180,7 +182,7 @@ void Exchange::count_request(Code code) {
   at(cells.requests, code).add();
   if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - started_ns_);
   if (view_ == nullptr) return;
-  const bool home = tried_.empty() || target_index_ == home_;
+  const bool home = target_ == nullptr || target_index_ == home_;
   at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
   if (target_ != nullptr) view_->recent->add({hash_, now(), from_cache_});
 }
@@ -237,6 +239,7 @@ void Exchange::leave_session() {
   end_hedge(metrics::Hedged::cancelled);
   if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
   if (waiter_.waiting()) target_->leave(waiter_);
+  leave_trial();
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;

@@ -87,7 +87,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
 
   // exchange_attempt.cpp: one server after another
   void route();
-  [[nodiscard]] std::optional<ring::ServerIndex> next_owner() const;
+  [[nodiscard]] bool has_candidate() const;
   void lease(bool fresh);
   void wait_for_connection();
   void waited_too_long();
@@ -99,6 +99,8 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void try_next(const Verdict& verdict);
   void give_up(Failure failure);
   void attempt_ended(std::optional<Failure> failure, bool reused);
+  void end_trial(bool good);
+  void leave_trial();
   void count_attempt(metrics::Code code);
   void release_server(bool reusable);
   void drop_server();
@@ -212,6 +214,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   bool server_failed_writing_ = false;  // its answer may still be readable
   bool answer_started_ = false;         // an octet of a final answer went to the client
   bool server_keep_alive_ = false;
+  bool trial_ = false;           // this attempt decides about its server
   bool no_body_answer_ = false;  // HEAD, 204, 304
   std::uint64_t sent_to_client_ = 0;
 

@@ -2,6 +2,7 @@
 // whose answer is passed on in the end.
 #include "proxy/exchange.h"
 #include "proxy/session.h"
+#include "upstream/choose.h"
 
 namespace clockwise::proxy {
 
@@ -16,21 +17,21 @@ metrics::Cell& at(auto& cells, Enum which) noexcept {
 
 }  // namespace
 
-// The next distinct server on the walk. It may have a connection that is ready at once, so the head
-// must be back in the scratch before.
+// The next distinct server on the walk, as far as health allows. It may have a connection that is
+// ready at once, so the head must be back in the scratch before.
 void Exchange::route() {
-  const auto next = next_owner();
+  const auto next = upstream::choose(*view_->pool, hash_, tried_);
   if (!next) return give_up(last_failure_);
-  target_index_ = *next;
+  target_index_ = next->server;
+  trial_ = next->trial;
   rescan_head();
   lease(false);
 }
 
-// Whom to ask after those that failed this request.
-std::optional<ring::ServerIndex> Exchange::next_owner() const {
-  const auto next = view_->pool->ring->successor(hash_, tried_);
-  if (!next) return {};
-  return next->server;
+// Whether anybody is left after those that failed this request.
+bool Exchange::has_candidate() const {
+  return view_->pool->config.failover == config::Failover::next &&
+         view_->pool->ring->successor(hash_, tried_).has_value();
 }
 
 void Exchange::lease(bool fresh) {
@@ -129,7 +130,7 @@ Verdict Exchange::verdict_on(Failure failure) {
       .reused = server_ != nullptr && server_->reused(),
       .replayable = replayable_,
       .fresh_tried = fresh_tried_,
-      .candidate = next_owner().has_value(),
+      .candidate = has_candidate(),
       .in_budget = rules.budget > 0 && view_->memory->retries.allows(now()),
       .retries_left = retries_left_,
   };
@@ -162,9 +163,27 @@ void Exchange::give_up(Failure failure) {
 // begun. Not called when the client or a stop of the proxy ended it, nor for a stale connection
 // that is replaced by a fresh one. `reused`: on a connection that was kept, whose failure says
 // nothing about the server.
-void Exchange::attempt_ended(std::optional<Failure> failure, [[maybe_unused]] bool reused) {
-  if (!failure) return;
-  if (const auto counted = blame(*failure).counted) at(target_->cells().errors, *counted).add();
+void Exchange::attempt_ended(std::optional<Failure> failure, bool reused) {
+  if (!failure) {
+    end_trial(status_ < 500);
+    return target_->health().succeeded();
+  }
+  const auto counted = blame(*failure).counted;
+  if (counted) at(target_->cells().errors, *counted).add();
+  // An answer that had begun came from a server that was there.
+  if (!counted || !is_evidence(*failure, reused && !answer_started_)) return leave_trial();
+  target_->cells().failures.add();
+  view_->pool->health->failed(target_->health(), *counted, std::exchange(trial_, false));
+}
+
+// This attempt tried a server on trial, which is decided now.
+void Exchange::end_trial(bool good) {
+  if (std::exchange(trial_, false)) view_->pool->health->tried(target_->health(), good);
+}
+
+// It told nothing: another request tries the server.
+void Exchange::leave_trial() {
+  if (std::exchange(trial_, false)) view_->pool->health->not_tried(target_->health());
 }
 
 // Once an attempt.
@@ -225,6 +244,7 @@ bool Exchange::refuse_answer() {
 
 // Nobody gave a better answer: the client gets what the server said.
 void Exchange::pass_on_refused() {
+  leave_trial();
   target_ = refused_.target;
   server_ = refused_.server;
   target_index_ = refused_.index;

@@ -1,6 +1,7 @@
 // The exchange whose first attempt is slow: a second one beside it, and which of them counts.
 #include "proxy/exchange.h"
 #include "proxy/session.h"
+#include "upstream/choose.h"
 
 namespace clockwise::proxy {
 
@@ -45,7 +46,7 @@ void Exchange::on_late() {
   if (!waits || refused_.server != nullptr || tried_.size() > kMostFailed) return;
   if (rules.budget <= 0 || !budget.allows(now())) return;
   tried_.push_back(target_index_);
-  const auto next = next_owner();
+  const auto next = upstream::choose_second(*view_->pool, hash_, tried_);
   tried_.pop_back();
   if (!next || !view_->servers[*next]->reachable()) return;
   Hedge::Owner& owner = *this;
@@ -77,6 +78,7 @@ void Exchange::on_hedge_failed(Failure) { end_hedge(metrics::Hedged::cancelled);
 
 // The second attempt is now the only one.
 void Exchange::take_over_hedge() {
+  leave_trial();
   at(view_->cells->hedges, metrics::Hedged::won).add();
   tried_.push_back(target_index_);
   Hedge::State state = hedge_->take_over(*this);

@@ -103,6 +103,7 @@ void Exchange::begin_response() {
   io::Buffer& in = server_->stream().in();
   const http::ResponseHead& head = context_.response;
   status_ = head.status;
+  end_trial(status_ < 500);
   from_cache_ = http::cache_answer(in.view().substr(0, head.size), head.fields);
   server_keep_alive_ = head.keep_alive && head.reusable;
   no_body_answer_ = method_ == http::Method::head || head.status == 204 || head.status == 304;

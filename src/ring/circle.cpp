@@ -15,9 +15,9 @@ namespace {
 // Longer buckets are searched by halving: the points of a weak hash may lie in heaps.
 constexpr std::uint32_t kLongBucket = 32;
 
-bool contains(std::span<const ServerIndex> servers, ServerIndex server) noexcept {
-  return std::find(servers.begin(), servers.end(), server) != servers.end();
-}
+// After so many points it is settled whether anybody remains: otherwise an answer of "nobody" would
+// cost a walk around the whole circle.
+constexpr std::size_t kLongWalk = 256;
 
 bool below(const Point& point, Position position) noexcept { return point.position < position; }
 
@@ -165,49 +165,54 @@ std::size_t CircleRing::arc_of(Position position) const noexcept {
   return static_cast<std::size_t>(std::lower_bound(ends + at, ends + bucket[1], position) - ends);
 }
 
-// Settled first: otherwise an answer of "nobody" would cost a walk around the whole circle.
-bool CircleRing::may_remain(std::span<const ServerIndex> excluded) const noexcept {
-  std::size_t distinct = 0;
-  for (auto it = excluded.begin(); it != excluded.end(); ++it)
-    if (*it < has_points_.size() && has_points_[*it] && std::find(excluded.begin(), it, *it) == it)
-      ++distinct;
-  return distinct < on_ring_;
+bool CircleRing::any_remains(const Excluded& excluded) const noexcept {
+  for (std::size_t server = 0; server < has_points_.size(); ++server)
+    if (has_points_[server] && !excluded(static_cast<ServerIndex>(server))) return true;
+  return false;
 }
 
-std::optional<Point> CircleRing::successor(Position position,
-                                           std::span<const ServerIndex> excluded) const noexcept {
-  if (!may_remain(excluded)) return std::nullopt;
+std::optional<Point> CircleRing::walk(Position position, const Excluded& excluded) const noexcept {
+  if (points_.empty()) return std::nullopt;
   return rule_ == Rule::nearest ? walk_both(position, excluded) : walk_up(position, excluded);
 }
 
+// The predicate may change its mind on the way, so the way is never longer than the circle.
 std::optional<Point> CircleRing::walk_up(Position position,
-                                         std::span<const ServerIndex> excluded) const noexcept {
+                                         const Excluded& excluded) const noexcept {
   auto at = std::lower_bound(points_.begin(), points_.end(), position, below);
   if (at == points_.end()) at = rule_ == Rule::bisection ? points_.end() - 1 : points_.begin();
   if (rule_ == Rule::bisection) {
     // The owner of a position that is shared may not be the first of its points.
     const ServerIndex home = owner(position);
-    if (!contains(excluded, home)) return Point{at->position, home};
+    if (!excluded(home)) return Point{at->position, home};
   }
-  while (contains(excluded, at->server))
+  for (std::size_t seen = 0; seen < points_.size(); ++seen) {
+    if (!excluded(at->server)) return *at;
     if (++at == points_.end()) at = points_.begin();
-  return *at;
+    if (seen == kLongWalk && !any_remains(excluded)) break;
+  }
+  return std::nullopt;
 }
 
 // Without the excluded servers the nearest point is the nearer of the first on either side.
 std::optional<Point> CircleRing::walk_both(Position position,
-                                           std::span<const ServerIndex> excluded) const noexcept {
+                                           const Excluded& excluded) const noexcept {
+  if (!any_remains(excluded)) return std::nullopt;
   const auto start = std::lower_bound(points_.begin(), points_.end(), position, below);
   auto up = start == points_.end() ? points_.begin() : start;
-  while (contains(excluded, up->server))
+  std::size_t left = 2 * points_.size();
+  for (; excluded(up->server); --left) {
+    if (left == 0) return std::nullopt;
     if (++up == points_.end()) up = points_.begin();
+  }
   auto down = start;
   do {
+    if (left-- == 0) return std::nullopt;
     if (down == points_.begin()) down = points_.end();
     --down;
-  } while (contains(excluded, down->server));
+  } while (excluded(down->server));
   for (auto same = down; same != points_.begin() && (--same)->position == down->position;)
-    if (!contains(excluded, same->server)) down = same;
+    if (!excluded(same->server)) down = same;
   const Position below_it = (position - down->position) & top_;
   const Position above_it = (up->position - position) & top_;
   return below_it <= above_it ? *down : *up;

@@ -48,11 +48,11 @@ class CircleRing final : public Ring {
   ServerIndex owner(Position position) const noexcept override {
     return owners_.data()[arc_of(position)];
   }
-  std::optional<Point> successor(Position position,
-                                 std::span<const ServerIndex> excluded) const noexcept override;
 
  private:
   struct Arcs;
+
+  std::optional<Point> walk(Position position, const Excluded& excluded) const noexcept override;
 
   [[nodiscard]] std::size_t bisected(Position position) const;
   void lay_out();
@@ -63,11 +63,11 @@ class CircleRing final : public Ring {
   void count_shares(std::size_t servers);
 
   [[nodiscard]] std::size_t arc_of(Position position) const noexcept;
-  [[nodiscard]] bool may_remain(std::span<const ServerIndex> excluded) const noexcept;
+  [[nodiscard]] bool any_remains(const Excluded& excluded) const noexcept;
   [[nodiscard]] std::optional<Point> walk_up(Position position,
-                                             std::span<const ServerIndex> excluded) const noexcept;
-  [[nodiscard]] std::optional<Point> walk_both(
-      Position position, std::span<const ServerIndex> excluded) const noexcept;
+                                             const Excluded& excluded) const noexcept;
+  [[nodiscard]] std::optional<Point> walk_both(Position position,
+                                               const Excluded& excluded) const noexcept;
 
   const Rule rule_;
   const int bits_;      // of the position of a point

@@ -8,6 +8,8 @@
 // A look-up is two steps: a key is hashed to a position, and each position has one owner.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,6 +49,22 @@ struct Layout {
   std::span<const ServerIndex> table;
 };
 
+// Which servers are out of the question; refers to a callable, which must outlive it.
+class Excluded {
+ public:
+  template <std::predicate<ServerIndex> Function>
+  Excluded(const Function& function) noexcept
+      : function_(&function), call_([](const void* object, ServerIndex server) -> bool {
+          return (*static_cast<const Function*>(object))(server);
+        }) {}
+
+  [[nodiscard]] bool operator()(ServerIndex server) const { return call_(function_, server); }
+
+ private:
+  const void* function_;
+  bool (*call_)(const void* function, ServerIndex server);
+};
+
 class Ring {
  public:
   virtual ~Ring() = default;
@@ -62,11 +80,20 @@ class Ring {
   [[nodiscard]] virtual ServerIndex owner(Position position) const noexcept = 0;
 
   // Where a key goes when its first owners are out of the question: the first point on the walk
-  // from `position` whose server is not in `excluded`; nothing when every server of the ring is.
-  // With nothing excluded it is the point of the owner. Used for failover, replicas and to explain:
-  // not the steady-state path.
-  [[nodiscard]] virtual std::optional<Point> successor(
-      Position position, std::span<const ServerIndex> excluded) const noexcept = 0;
+  // from `position` whose server is not `excluded`; nothing when every server of the ring is. With
+  // nothing excluded it is the point of the owner. Used for failover, replicas and to explain: not
+  // the steady-state path. The predicate is asked for the servers on the way only, and for all of
+  // them where the way gets long.
+  [[nodiscard]] std::optional<Point> successor(Position position,
+                                               const Excluded& excluded) const noexcept {
+    return walk(position, excluded);
+  }
+  [[nodiscard]] std::optional<Point> successor(
+      Position position, std::span<const ServerIndex> excluded) const noexcept {
+    return walk(position, [excluded](ServerIndex server) {
+      return std::find(excluded.begin(), excluded.end(), server) != excluded.end();
+    });
+  }
 
   // All points by position, those of a table by slot. Two points of one position: the owner first.
   [[nodiscard]] std::span<const Point> points() const noexcept { return points_; }
@@ -88,6 +115,9 @@ class Ring {
   using KeyHash = Position (*)(const Ring& ring, std::string_view key) noexcept;
 
   Ring(KeyHash of_key, std::string hash_tag) : hash_(of_key), hash_tag_(std::move(hash_tag)) {}
+
+  [[nodiscard]] virtual std::optional<Point> walk(Position position,
+                                                  const Excluded& excluded) const noexcept = 0;
 
   Points points_;
   std::vector<double> shares_;

@@ -30,13 +30,11 @@ TableRing::TableRing(Hashing hashing, std::vector<ServerIndex> slots, std::size_
                  [&](Arc arc) { return slots_.empty() ? 0 : share_of(arc, layout_.positions); });
 }
 
-std::optional<Point> TableRing::successor(Position position,
-                                          std::span<const ServerIndex> excluded) const noexcept {
+std::optional<Point> TableRing::walk(Position position, const Excluded& excluded) const noexcept {
   if (slots_.empty()) return std::nullopt;
   std::size_t slot = position % slots_.size();
   for (std::size_t seen = 0; seen < slots_.size(); ++seen) {
-    if (std::find(excluded.begin(), excluded.end(), slots_[slot]) == excluded.end())
-      return points_[slot];
+    if (!excluded(slots_[slot])) return points_[slot];
     if (++slot == slots_.size()) slot = 0;
   }
   return std::nullopt;

@@ -25,11 +25,11 @@ class TableRing : public Ring {
   ServerIndex owner(Position position) const noexcept final {
     return slots_[position % slots_.size()];
   }
-  // Walks on to the next slots.
-  std::optional<Point> successor(Position position,
-                                 std::span<const ServerIndex> excluded) const noexcept final;
 
  private:
+  // On to the next slots.
+  std::optional<Point> walk(Position position, const Excluded& excluded) const noexcept final;
+
   std::vector<ServerIndex> slots_;
 };
 

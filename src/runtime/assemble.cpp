@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "upstream/pool_key.h"
 #include "upstream/traffic.h"
@@ -112,14 +113,24 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
   return watch;
 }
 
+// A server that keeps its name and address keeps its health.
 std::vector<upstream::Server> servers_of(const config::Pool& config, const Places& places,
-                                         upstream::Directory& directory) {
+                                         upstream::Directory& directory, const Pool* before) {
+  std::unordered_map<std::string_view, const upstream::Server*> known;
+  if (before != nullptr)
+    for (const upstream::Server& server : before->servers) known[server.config.name] = &server;
   std::vector<upstream::Server> servers;
   servers.reserve(config.servers.size());
-  for (const config::Server& server : config.servers)
+  for (const config::Server& server : config.servers) {
+    auto backend = directory.backend(config.name, server.name);
+    const auto old = known.find(server.name);
+    const bool stays = old != known.end() && old->second->config.address == server.address;
+    auto health = stays ? old->second->health : std::make_shared<upstream::HealthMark>(backend);
     servers.push_back({.config = server,
                        .endpoints = places.endpoints.at({config.name, server.name}),
-                       .backend = directory.backend(config.name, server.name)});
+                       .backend = std::move(backend),
+                       .health = std::move(health)});
+  }
   return servers;
 }
 
@@ -153,8 +164,10 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
   pool->key = upstream::key_template(change.config->ring);
   pool->ring = change.ring;
   pool->digest = change.digest;
-  pool->servers = servers_of(*change.config, places, directory);
+  pool->servers = servers_of(*change.config, places, directory, before);
   pool->counters = directory.pool(change.config->name);
+  pool->health = before != nullptr ? before->health
+                                   : std::make_shared<upstream::HealthBoard>(change.config->name);
   pool->recent = recent_of(change, directory.max_workers());
   pool->watch = watch_of(change, directory.max_workers(), now);
   return pool;

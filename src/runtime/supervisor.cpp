@@ -16,6 +16,7 @@
 #include "admin/server.h"
 #include "base/version.h"
 #include "proxy/access_log.h"
+#include "runtime/checker.h"
 #include "runtime/crew.h"
 #include "runtime/limits.h"
 #include "runtime/log.h"
@@ -103,6 +104,7 @@ class Supervisor {
   std::unique_ptr<StateDir> state_dir_;  // null: the history ends with the process
   std::shared_ptr<proxy::AccessLog> access_log_;
   std::unique_ptr<Crew> crew_;
+  Checker checker_;
   bool running_ = false;  // the workers' threads are up
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<Watcher> watcher_;
@@ -271,7 +273,9 @@ Reloader::World Supervisor::world() {
       .keep_only =
           [this](const std::vector<config::Listener>& listeners) { ports_.keep_only(listeners); },
       .adopt = [this](const proxy::WorkerState& state) -> Result<void> {
-        return running_ ? crew_->adopt(state) : crew_->open(state);
+        auto adopted = running_ ? crew_->adopt(state) : crew_->open(state);
+        if (adopted) checker_.adopt(state.routing);
+        return adopted;
       },
   };
 }

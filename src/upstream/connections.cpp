@@ -60,6 +60,7 @@ void ServerConnections::configure(const Server& server, const config::Pool& pool
   retired_ = false;  // it may have left the list and come back
   address_ = server.config.address.text;
   endpoints_ = server.endpoints;
+  health_ = server.health;
   limits_ = pool.connections;
   slots_.limit(limits_.max);
   to_give_up_ = 0;

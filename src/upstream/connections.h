@@ -96,6 +96,7 @@ class ServerConnections {
   [[nodiscard]] const std::string& name() const noexcept { return backend_->name; }
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   [[nodiscard]] metrics::BackendCells& cells() noexcept { return cells_; }
+  [[nodiscard]] HealthMark& health() noexcept { return *health_; }
   [[nodiscard]] bool reachable() const noexcept { return !endpoints_.empty(); }
 
   // Settings of the newest snapshot. A new address is a new ServerConnections.
@@ -143,6 +144,7 @@ class ServerConnections {
   io::Loop& loop_;
   std::shared_ptr<Backend> backend_;
   metrics::BackendCells& cells_;
+  std::shared_ptr<HealthMark> health_;
   std::string address_;
   std::vector<Endpoint> endpoints_;
   config::Connections limits_;

@@ -34,14 +34,44 @@ void look_around(const ring::Ring& ring, Explanation& result) {
     result.after.push_back(points[(first + i) % points.size()]);
 }
 
-void choose(std::size_t tries, std::span<const Live> live, Explanation& result) {
-  const std::size_t last = std::min(tries, result.walk.size());
-  for (std::size_t i = 0; i < last && result.walk[i].position; ++i) {
-    const ring::ServerIndex server = result.walk[i].server;
-    if (!live.empty() && !live[server].up) continue;
-    result.chosen = server;
-    result.reason = i == 0 ? metrics::Routed::home : metrics::Routed::failover;
-    return;
+// The rule of upstream/choose.h, for an onlooker who begins no trial.
+std::optional<ring::ServerIndex> next(const config::Pool& pool, const ring::Ring& ring,
+                                      ring::Position position, const LivePool& live,
+                                      const std::vector<ring::ServerIndex>& tried) {
+  const auto usable = [&](ring::ServerIndex server) {
+    return live.servers.empty() || live.servers[server].usable;
+  };
+  const auto was_tried = [&](ring::ServerIndex server) {
+    return std::ranges::find(tried, server) != tried.end();
+  };
+  const bool home_alone = pool.failover == config::Failover::fail_fast;
+  if (tried.empty() && (home_alone || live.panic)) {
+    const ring::ServerIndex home = ring.owner(position);
+    if (live.panic || usable(home)) return home;
+  }
+  if (home_alone) return std::nullopt;
+  auto found = ring.successor(
+      position, [&](ring::ServerIndex server) { return !usable(server) || was_tried(server); });
+  if (!found) found = ring.successor(position, was_tried);
+  if (!found) return std::nullopt;
+  return found->server;
+}
+
+void choose(const config::Pool& pool, const ring::Ring& ring, const LivePool& live,
+            Explanation& result) {
+  if (ring.points().empty()) return;
+  const ring::Position position = result.place.hash;
+  std::vector<ring::ServerIndex> tried;
+  while (tried.size() <= pool.retry.attempts) {
+    const auto server = next(pool, ring, position, live, tried);
+    if (!server) return;
+    if (live.servers.empty() || live.servers[*server].reachable) {
+      const bool home = *server == ring.owner(position);
+      result.chosen = server;
+      result.reason = home ? metrics::Routed::home : metrics::Routed::failover;
+      return;
+    }
+    tried.push_back(*server);
   }
 }
 
@@ -50,7 +80,7 @@ json::object point(const config::Pool& pool, const ring::Point& point) {
           {"server", pool.servers[point.server].name}};
 }
 
-json::object step(const config::Pool& pool, const Step& step, std::span<const Live> live) {
+json::object step(const config::Pool& pool, const Step& step, const LivePool& live) {
   const config::Server& server = pool.servers[step.server];
   json::object object{{"position", nullptr},
                       {"server", server.name},
@@ -59,16 +89,16 @@ json::object step(const config::Pool& pool, const Step& step, std::span<const Li
                       {"health", "unknown"},
                       {"requests_in_flight", nullptr}};
   if (step.position) object["position"] = std::to_string(*step.position);
-  if (live.empty()) return object;
-  object["health"] = live[step.server].up ? "up" : "down";
-  object["requests_in_flight"] = live[step.server].in_flight;
+  if (live.servers.empty()) return object;
+  object["health"] = live.servers[step.server].health;
+  object["requests_in_flight"] = live.servers[step.server].in_flight;
   return object;
 }
 
 }  // namespace
 
 Explanation explain(const config::Pool& pool, const ring::Ring& ring, const Question& question,
-                    std::uint32_t replicas, std::span<const Live> live) {
+                    std::uint32_t replicas, const LivePool& live) {
   Explanation result;
   result.place.hash = question.position;
   if (question.is_key)
@@ -80,12 +110,12 @@ Explanation explain(const config::Pool& pool, const ring::Ring& ring, const Ques
   }
   for (ring::ServerIndex i = 0; i < pool.servers.size(); ++i)
     if (!pool.servers[i].on_ring()) result.walk.push_back({std::nullopt, i});
-  choose(std::size_t{1} + pool.retry.attempts, live, result);
+  choose(pool, ring, live, result);
   return result;
 }
 
 json::object to_json(const config::Pool& pool, const Question& question,
-                     const Explanation& explanation, std::span<const Live> live,
+                     const Explanation& explanation, const LivePool& live,
                      const std::optional<std::string>& previous) {
   json::object object = to_json(pool, question.text, explanation.place, previous);
   object["canonical_key"] =

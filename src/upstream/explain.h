@@ -21,8 +21,15 @@ namespace clockwise::upstream {
 
 // What a running proxy knows of a server.
 struct Live {
-  bool up = true;
+  bool reachable = true;  // its name has an address
+  bool usable = true;     // as far as its health goes
+  std::string_view health = "up";
   std::uint64_t in_flight = 0;
+};
+
+struct LivePool {
+  std::vector<Live> servers;  // by index; empty: nothing is known, all on the ring count as usable
+  bool panic = false;         // health is left out of account
 };
 
 // A key, or a position of the ring that was asked for as such.
@@ -54,20 +61,19 @@ struct Explanation {
 // The walk shows at least this many servers, where the ring has them.
 inline constexpr std::uint32_t kWalkShown = 16;
 
-// `replicas`: how many owners to name. `live`: by server index, or empty when nothing is known:
-// then every server on the ring counts as usable. A request tries its home and, as `retry.attempts`
-// of the pool says, the next servers on the walk; one without a known address costs a try as well.
+// `replicas`: how many owners to name. A request tries, as `retry.attempts` and `failover` of the
+// pool say, those on the walk that are usable and then the others (upstream/choose.h); one without
+// a known address costs a try.
 [[nodiscard]] Explanation explain(const config::Pool& pool, const ring::Ring& ring,
                                   const Question& question, std::uint32_t replicas = 1,
-                                  std::span<const Live> live = {});
+                                  const LivePool& live = {});
 
 // The key object of look-ups (upstream/lookup.h) plus {"canonical_key", "slot", "point_before":
 // {"position", "server"}, "points_after": [same], "walk": [{"position", "server", "address",
 // "state", "health", "requests_in_flight"}], "chosen", "reason"}. Positions are decimal strings;
 // without `live` health is "unknown" and the load null.
 [[nodiscard]] boost::json::object to_json(const config::Pool& pool, const Question& question,
-                                          const Explanation& explanation,
-                                          std::span<const Live> live = {},
+                                          const Explanation& explanation, const LivePool& live = {},
                                           const std::optional<std::string>& previous = {});
 
 }  // namespace clockwise::upstream

@@ -17,6 +17,7 @@
 #include "http/key_template.h"
 #include "metrics/cells.h"
 #include "ring/ring.h"
+#include "upstream/health_board.h"
 #include "upstream/recent.h"
 
 namespace clockwise::upstream {
@@ -41,12 +42,14 @@ struct Backend {
     std::atomic<std::uint32_t> waiting{0};     // requests
     std::atomic<std::uint32_t> contenders{0};  // workers that have one, or wait
   } shared;
+  HealthCounters health;
 };
 
 struct Server {
   config::Server config;
   std::vector<Endpoint> endpoints;  // resolved; empty: cannot be reached now (resolve: lazy)
   std::shared_ptr<Backend> backend;
+  std::shared_ptr<HealthMark> health;
 };
 
 struct PoolCounters {
@@ -84,6 +87,7 @@ struct Pool {
   std::string digest;                      // 16 hex digits, see upstream/digest.h
   std::vector<Server> servers;             // in the order of the list
   std::shared_ptr<PoolCounters> counters;
+  std::shared_ptr<HealthBoard> health;
   std::shared_ptr<Recent> recent;     // what it was asked for lately
   std::shared_ptr<RemapWatch> watch;  // null: no change within the window
 };

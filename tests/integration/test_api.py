@@ -37,10 +37,12 @@ REMAP = {"id": int, "time": str, "cause": str, "trigger": str, "forced": bool, "
 POSITION = object()  # null, or file with line and column in whatever form
 ERROR = {"code": str, "message": str, "position": POSITION}
 SETTINGS = {"scheme": str, "points": int, "hash_tag": str, "key": str, "key_ignore": [str]}
+HEALTH = {"since": OPTIONAL_TEXT, "cause": OPTIONAL_TEXT, "last_failure": object(), "ejections_in_a_row": int,
+          "ejected_until": OPTIONAL_TEXT}
 POOL = {"name": str, "protocol": str, "scheme": str, "digest": str, "ring": SETTINGS, "points_total": int,
-        "handoff_active": bool, "last_remap": object(), "servers": [{
+        "panic": bool, "handoff_active": bool, "last_remap": object(), "servers": [{
             "name": str, "address": str, "zone": OPTIONAL_TEXT, "weight": NUMBER, "state": str, "health": str,
-            "points": int, "expected_ratio": NUMBER, "share_ratio": NUMBER,
+            "health_detail": HEALTH, "safe_to_stop": bool, "points": int, "expected_ratio": NUMBER, "share_ratio": NUMBER,
             "requests_total": {"2xx": int, "3xx": int, "4xx": int, "5xx": int, "error": int},
             "requests_in_flight": int, "connections": {"active": int, "idle": int},
             "latency_seconds": {"p50": OPTIONAL_NUMBER, "p90": OPTIONAL_NUMBER, "p99": OPTIONAL_NUMBER},

@@ -130,7 +130,7 @@ class Explain(unittest.TestCase):
         self.assertEqual(live["walk"][0]["health"], "down")
         self.assertEqual(proxy.get(key).headers["Clockwise-Server"], next_owner)
         text = run("explain", "--admin", self.url(proxy), key).stdout
-        self.assertIn(f"chosen    {next_owner}, failover: lost cannot be reached\n", text)
+        self.assertIn(f"chosen    {next_owner}, failover: lost cannot be used\n", text)
         self.assertEqual(explain("-c", proxy.file, key)["chosen"], "lost")
 
     def test_the_previous_owner_is_named_after_a_change(self):

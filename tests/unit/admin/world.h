@@ -48,9 +48,13 @@ class World {
     pool->counters = directory.pool("pages");
     pool->recent = std::make_shared<upstream::Recent>(2);
     pool->watch = std::move(watch);
-    for (const config::Server& server : servers)
+    pool->health = std::make_shared<upstream::HealthBoard>("pages");
+    for (const config::Server& server : servers) {
+      auto backend = directory.backend("pages", server.name);
+      auto mark = std::make_shared<upstream::HealthMark>(backend);
       pool->servers.push_back(
-          {server, {upstream::Endpoint{}}, directory.backend("pages", server.name)});
+          {server, {upstream::Endpoint{}}, std::move(backend), std::move(mark)});
+    }
     auto routing = std::make_shared<upstream::Routing>();
     routing->pools.push_back(pool);
 
@@ -111,7 +115,7 @@ class World {
                [this](std::uint64_t id, bool force, const auto& done) {
                  rollbacks.emplace_back(id, force);
                  done(next_rollback);
-               }},
+               },
           [this](std::string_view text) { warnings.emplace_back(text); }};
 };
 

@@ -57,7 +57,7 @@ TEST(ExplainText, GivesTheReasonOfTheChoice) {
   json::object failover = home();
   failover["chosen"] = "a";
   failover["reason"] = "failover";
-  EXPECT_THAT(explain_text(failover), HasSubstr("chosen    a, failover: b cannot be reached\n"));
+  EXPECT_THAT(explain_text(failover), HasSubstr("chosen    a, failover: b cannot be used\n"));
 
   json::object nobody = home();
   nobody["chosen"] = nobody["reason"] = nobody["previous"] = nullptr;

@@ -26,6 +26,19 @@ TEST_P(RetryRules, Hold) {
   EXPECT_EQ(after_failure(row.failure, row.attempt, row.on).next, row.next);
 }
 
+TEST(Evidence, AKeptConnectionThatEndsTellsNothingOfItsServer) {
+  for (const Failure failure : {Failure::connect, Failure::connect_timeout, Failure::timeout,
+                                Failure::protocol, Failure::total}) {
+    EXPECT_TRUE(is_evidence(failure, true));
+    EXPECT_TRUE(is_evidence(failure, false));
+  }
+  EXPECT_TRUE(is_evidence(Failure::reset, false));
+  EXPECT_FALSE(is_evidence(Failure::reset, true));
+  for (const Failure failure : {Failure::no_server, Failure::unresolved, Failure::status,
+                                Failure::queue_full, Failure::queue_timeout})
+    EXPECT_FALSE(is_evidence(failure, false));
+}
+
 constexpr Attempt attempt(Method method, bool sent, bool reused, std::uint32_t left = 2) {
   return {.method = method, .sent = sent, .reused = reused, .retries_left = left};
 }

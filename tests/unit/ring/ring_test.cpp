@@ -99,6 +99,24 @@ TEST(ClockwiseRing, SuccessorWrapsAndCountsOnlyServersWithPoints) {
   EXPECT_EQ(ring.ring->successor(behind_all, both), std::nullopt);
 }
 
+TEST(ClockwiseRing, SuccessorAsksForThoseOnTheWayOnly) {
+  const NamedRing ring = equal_ring({"a", "b", "c", "d"}, 1024);
+  std::size_t asked = 0;
+  const auto all_but_c = [&](ServerIndex server) {
+    ++asked;
+    return server != 2;
+  };
+  EXPECT_EQ(ring.ring->successor(ring.ring->hash("/key"), all_but_c)->server, 2u);
+  EXPECT_LT(asked, 100u);
+  asked = 0;
+  const auto all = [&](ServerIndex) {
+    ++asked;
+    return true;
+  };
+  EXPECT_EQ(ring.ring->successor(ring.ring->hash("/key"), all), std::nullopt);
+  EXPECT_LT(asked, 300u) << "of 4096 points";
+}
+
 TEST(ClockwiseRing, OfPointsAtOnePlaceTheSmallerLabelOwnsIt) {
   // Equal positions of different labels do not occur in practice, so the tie is made with labels
   // that are equal: the whole rings coincide and the earlier one owns all of it.

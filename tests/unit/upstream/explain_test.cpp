@@ -27,12 +27,13 @@ class HandMadeRing final : public ring::Ring {
   ring::ServerIndex owner(Position position) const noexcept override {
     return successor(position, {})->server;
   }
-  std::optional<Point> successor(
-      Position position, std::span<const ring::ServerIndex> excluded) const noexcept override {
+
+ private:
+  std::optional<Point> walk(Position position,
+                            const ring::Excluded& excluded) const noexcept override {
     for (const Position from : {position, Position{0}})
       for (const Point& point : points_)
-        if (point.position >= from && std::ranges::find(excluded, point.server) == excluded.end())
-          return point;
+        if (point.position >= from && !excluded(point.server)) return point;
     return std::nullopt;
   }
 };
@@ -46,16 +47,15 @@ class TableOfThree final : public ring::Ring {
   ring::ServerIndex owner(Position position) const noexcept override {
     return slots_[position % 3];
   }
-  std::optional<Point> successor(
-      Position position, std::span<const ring::ServerIndex> excluded) const noexcept override {
+
+ private:
+  std::optional<Point> walk(Position position,
+                            const ring::Excluded& excluded) const noexcept override {
     for (Position i = 0; i < 3; ++i)
-      if (const Point& point = points_[(position + i) % 3];
-          std::ranges::find(excluded, point.server) == excluded.end())
-        return point;
+      if (const Point& point = points_[(position + i) % 3]; !excluded(point.server)) return point;
     return std::nullopt;
   }
 
- private:
   std::array<ring::ServerIndex, 3> slots_{0, 1, 0};
 };
 
@@ -121,29 +121,52 @@ TEST(Explain, ServersOffTheRingStandLastWithoutAPosition) {
   EXPECT_EQ(found.walk[3], (Step{std::nullopt, 2}));
 }
 
-TEST(Explain, ChoosesTheFirstServerThatCanBeReached) {
+// One letter for each server: + well, - out by its health, ? without an address.
+LivePool live_pool(std::string_view servers, bool panic = false) {
+  LivePool live{{}, panic};
+  for (const char one : servers)
+    live.servers.push_back({.reachable = one != '?',
+                            .usable = one != '-',
+                            .health = one == '+' ? "up" : "down",
+                            .in_flight = 0});
+  return live;
+}
+
+TEST(Explain, ChoosesWhomARequestWouldAsk) {
+  using config::Failover;
   const HandMadeRing ring({{10, 0}, {20, 1}, {30, 2}});
   struct Row {
     const char* name;
-    std::vector<Live> live;
+    LivePool live;
     std::uint32_t further_tries;
     std::optional<ring::ServerIndex> chosen;
-    std::optional<Routed> reason;
+    Failover failover = Failover::next;
   };
   const Row rows[]{
-      {"nothing known", {}, 2, 0, Routed::home},
-      {"all up", {{true, 0}, {true, 0}, {true, 0}}, 2, 0, Routed::home},
-      {"home down", {{false, 0}, {true, 9}, {true, 0}}, 2, 1, Routed::failover},
-      {"two down", {{false, 0}, {false, 0}, {true, 0}}, 2, 2, Routed::failover},
-      {"two down, one further try", {{false, 0}, {false, 0}, {true, 0}}, 1, {}, {}},
-      {"all down", {{false, 0}, {false, 0}, {false, 0}}, 9, {}, {}},
+      {"nothing known", {}, 2, 0},
+      {"all up", live_pool("+++"), 2, 0},
+      {"home without an address", live_pool("?++"), 2, 1},
+      {"two without an address", live_pool("??+"), 2, 2},
+      {"two without an address, one further try", live_pool("??+"), 1, {}},
+      {"none has an address", live_pool("???"), 9, {}},
+      {"who is out costs no try", live_pool("--+"), 0, 2},
+      {"home out, the next without an address", live_pool("-?+"), 0, {}},
+      {"who is out is the last resort", live_pool("-??"), 2, 0},
+      {"panic", live_pool("--+", true), 0, 0},
+      {"panic, home without an address", live_pool("?-+", true), 1, 2},
+      {"fail fast", live_pool("++?"), 2, 0, Failover::fail_fast},
+      {"fail fast, home out", live_pool("-++"), 2, {}, Failover::fail_fast},
+      {"fail fast, home without an address", live_pool("?++"), 2, {}, Failover::fail_fast},
+      {"fail fast in a panic", live_pool("--+", true), 2, 0, Failover::fail_fast},
   };
   for (const Row& row : rows) {
     config::Pool pool = abc();
     pool.retry.attempts = row.further_tries;
+    pool.failover = row.failover;
     const Explanation found = explain(pool, ring, at(5), 1, row.live);
     EXPECT_EQ(found.chosen, row.chosen) << row.name;
-    EXPECT_EQ(found.reason, row.reason) << row.name;
+    const auto reason = row.chosen == 0U ? Routed::home : Routed::failover;
+    EXPECT_EQ(found.reason, row.chosen ? std::optional(reason) : std::nullopt) << row.name;
   }
 }
 
@@ -194,7 +217,8 @@ TEST(Explain, WritesTheObjectOfTheInterface) {
   const config::Pool pool =
       test::pool({server("a"), server("b"), server("c", 1, config::ServerState::draining)});
   const Question question{"0123456789abc", 13, true};
-  const std::vector<Live> live{{true, 0}, {false, 3}, {true, 0}};
+  LivePool live = live_pool("+-+");
+  live.servers[1].in_flight = 3;
   EXPECT_EQ(
       json::serialize(to_json(pool, question, explain(pool, ring, question, 1, live), live, "c")),
       R"({"key":"0123456789abc","hash":"13","server":"b","address":"b:80",)"
