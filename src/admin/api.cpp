@@ -10,6 +10,7 @@
 #include "admin/collect.h"
 #include "admin/describe.h"
 #include "admin/gzip.h"
+#include "admin/server_change.h"
 #include "admin/target.h"
 #include "config/load.h"
 #include "upstream/json.h"
@@ -99,7 +100,7 @@ struct Api::Route {
   std::vector<std::string_view> pattern;
   Response (Api::*answer)(const Call&);
   // In its place for a call that changes what goes on after the answer, and that answers later.
-  void (Api::*start)(const Target&, const Reply&) = nullptr;
+  void (Api::*start)(const Request&, const Target&, const Reply&) = nullptr;
 
   [[nodiscard]] bool matches(const std::vector<std::string>& path) const {
     return std::ranges::equal(pattern, path, [](std::string_view wanted, const std::string& have) {
@@ -129,6 +130,10 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "pools", "{pool}", "ring"}, &Api::ring},
       {"GET", {"api", "v1", "pools", "{pool}", "lookup"}, &Api::lookup},
       {"POST", {"api", "v1", "pools", "{pool}", "plan"}, &Api::plan},
+      {"PUT",
+       {"api", "v1", "pools", "{pool}", "servers", "{id}"},
+       nullptr,
+       &Api::start_server_change},
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
       {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, nullptr, &Api::start_rollback},
       {"POST", {"api", "v1", "reload"}, nullptr, &Api::start_reload},
@@ -171,7 +176,7 @@ void Api::handle(const Request& request, const Reply& reply) {
     if (auto refusal = refuse_other_site(request)) return reply(std::move(*refusal));
   if (route->start) {
     if (auto refusal = refuse_change(request, token())) return reply(std::move(*refusal));
-    return (this->*route->start)(*target, reply);
+    return (this->*route->start)(request, *target, reply);
   }
 
   Response response = answer(*route, request, *target);
@@ -195,7 +200,7 @@ Response Api::answer(const Route& route, const Request& request, const Target& t
   return (this->*route.answer)(call);
 }
 
-void Api::start_reload(const Target& target, const Reply& reply) {
+void Api::start_reload(const Request&, const Target& target, const Reply& reply) {
   port_.reload(upstream::Trigger::api, forced(target),
                [reply](const upstream::ReloadOutcome& outcome) {
                  const ReloadAnswer answer = describe_reload(outcome);
@@ -203,7 +208,7 @@ void Api::start_reload(const Target& target, const Reply& reply) {
                });
 }
 
-void Api::start_rollback(const Target& target, const Reply& reply) {
+void Api::start_rollback(const Request&, const Target& target, const Reply& reply) {
   const std::string& text = target.path.at(3);
   const auto id = whole_number<std::uint64_t>(text);
   if (!id)
@@ -211,6 +216,17 @@ void Api::start_rollback(const Target& target, const Reply& reply) {
         error_response(404, "not_found", fmt::format("\"{}\" is no id of a change", text)));
   port_.rollback(*id, forced(target), [reply](const upstream::RollbackResult& result) {
     const ReloadAnswer answer = describe_rollback(result);
+    reply(json_response(answer.body, answer.status));
+  });
+}
+
+void Api::start_server_change(const Request& request, const Target& target, const Reply& reply) {
+  auto change = read_server_change(request.body);
+  if (!change) return reply(error_response(400, "invalid", change.error().message));
+  change->pool = target.path.at(3);
+  change->server = target.path.at(5);
+  port_.change_server(*change, forced(target), [reply](const upstream::ServerChangeResult& result) {
+    const ReloadAnswer answer = describe_server_change(result);
     reply(json_response(answer.body, answer.status));
   });
 }

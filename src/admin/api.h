@@ -1,7 +1,7 @@
 // The admin API without its sockets: a request in, a response out.
 //
-// Everything but a reload or a rollback is answered at once from a view of the directory. Used by
-// one thread.
+// What changes the running proxy is answered later, everything else at once from a view of the
+// directory. Used by one thread.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Called exactly once; on the calling thread before handle() returns, but for a reload or a
-// rollback, where it is called on the control thread.
+// Called exactly once; on the calling thread before handle() returns, but for what changes the
+// running proxy, where it is called on the control thread.
 using Reply = std::function<void(Response)>;
 using Warn = std::function<void(std::string_view)>;
 
@@ -57,8 +57,9 @@ class Api {
 
   [[nodiscard]] std::string token() const;
   Response answer(const Route& route, const Request& request, const Target& target);
-  void start_reload(const Target& target, const Reply& reply);
-  void start_rollback(const Target& target, const Reply& reply);
+  void start_reload(const Request& request, const Target& target, const Reply& reply);
+  void start_rollback(const Request& request, const Target& target, const Reply& reply);
+  void start_server_change(const Request& request, const Target& target, const Reply& reply);
 
   Response metrics(const Call& call);
   Response healthz(const Call& call);

@@ -345,6 +345,11 @@ ReloadAnswer describe_rollback(const upstream::RollbackResult& result) {
   return {409, describe_error("from_file", none.message)};
 }
 
+ReloadAnswer describe_server_change(const upstream::ServerChangeResult& result) {
+  if (const auto* outcome = std::get_if<ReloadOutcome>(&result)) return describe_reload(*outcome);
+  return {404, describe_error("not_found", std::get<upstream::NoSuchServer>(result).message)};
+}
+
 json::value quantile(std::span<const std::uint64_t> bounds_ns,
                      std::span<const std::uint64_t> buckets, double q) {
   std::uint64_t total = 0;

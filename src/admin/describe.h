@@ -51,6 +51,8 @@ struct ReloadAnswer {
 [[nodiscard]] ReloadAnswer describe_reload(const upstream::ReloadOutcome& outcome);
 // The same for a rollback; 404 for a change that is not known.
 [[nodiscard]] ReloadAnswer describe_rollback(const upstream::RollbackResult& result);
+// The same for the change of a server; 404 for one that is not known.
+[[nodiscard]] ReloadAnswer describe_server_change(const upstream::ServerChangeResult& result);
 
 // The value below which the share `q` of the observations lies, evenly spread within a bucket as
 // Prometheus assumes; null without any, the largest bound when it lies above that.

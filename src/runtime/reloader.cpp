@@ -137,9 +137,9 @@ void Reloader::accept(Attempt& now, config::Loaded loaded, FileMarks marks) {
   }
   now.written = std::make_shared<const config::Config>(loaded.config);
   now.overrides = overrides_;
-  for (const std::string& pool : now.overrides.apply(loaded.config))
-    now.outcome.notes.push_back(fmt::format(
-        "pool {}: the file has changed, so it replaces what was set at run time", pool));
+  for (const std::string& what : now.overrides.apply(loaded.config))
+    now.outcome.notes.push_back(
+        fmt::format("{}: the file has changed, so it replaces what was set at run time", what));
   now.config = std::make_shared<config::Config>(std::move(loaded.config));
 }
 
@@ -332,8 +332,23 @@ upstream::RollbackResult Reloader::rollback(std::uint64_t id, bool force) {
 upstream::ReloadOutcome Reloader::go_back(std::uint64_t id, const std::string& pool,
                                           upstream::Placed there, bool force) {
   const auto started = std::chrono::steady_clock::now();
-  Attempt now;
+  Attempt now = begin_override(force);
   now.act = fmt::format("rollback of change {}", id);
+  config::Pool& changed = *std::ranges::find(now.config->pools, pool, &config::Pool::name);
+  changed.ring = there.ring;
+  changed.servers = there.servers;
+  now.overrides.set(*written_->pool(pool), std::move(there));
+  const upstream::Pool& running = *state_.routing->pool(pool);
+  if (upstream::ring_digest(changed, running.ring->order_matters()) == running.digest)
+    now.outcome.result = ReloadResult::unchanged;
+  else
+    swap_ring(now);
+  return finish_override(now, started);
+}
+
+// An attempt that no file asks for.
+Reloader::Attempt Reloader::begin_override(bool force) {
+  Attempt now;
   now.cause = "api";
   now.outcome.trigger = Trigger::api;
   now.outcome.forced = force;
@@ -341,23 +356,10 @@ upstream::ReloadOutcome Reloader::go_back(std::uint64_t id, const std::string& p
   now.written = written_;
   now.overrides = overrides_;
   now.config = std::make_shared<config::Config>(*config_);
-  config::Pool& changed = *std::ranges::find(now.config->pools, pool, &config::Pool::name);
-  changed.ring = there.ring;
-  changed.servers = there.servers;
-  now.overrides.set(*written_->pool(pool), std::move(there));
-  swap_ring(now, changed);
-  account(now, started);
-  if (now.outcome.result == ReloadResult::refused) directory_.record_refusal(now.outcome.pools);
-  log_outcome(now.act, now.outcome);
-  return std::move(now.outcome);
+  return now;
 }
 
-void Reloader::swap_ring(Attempt& now, const config::Pool& pool) {
-  const upstream::Pool& running = *state_.routing->pool(pool.name);
-  if (upstream::ring_digest(pool, running.ring->order_matters()) == running.digest) {
-    now.outcome.result = ReloadResult::unchanged;
-    return;
-  }
+void Reloader::swap_ring(Attempt& now) {
   if (!weigh(now)) return;
   if (!find_servers(now)) {
     // The servers are not those of the file, so they have no place there.
@@ -372,6 +374,45 @@ void Reloader::swap_ring(Attempt& now, const config::Pool& pool) {
   if (!hand_over(now)) return;
   publish(now);
   now.outcome.result = ReloadResult::applied;
+}
+
+upstream::ReloadOutcome Reloader::finish_override(Attempt& now,
+                                                  std::chrono::steady_clock::time_point started) {
+  account(now, started);
+  if (now.outcome.result == ReloadResult::refused) directory_.record_refusal(now.outcome.pools);
+  log_outcome(now.act, now.outcome);
+  return std::move(now.outcome);
+}
+
+// --- one server -------------------------------------------------------------------------------
+
+upstream::ServerChangeResult Reloader::change_server(const upstream::ServerChange& change,
+                                                     bool force) {
+  const auto started = std::chrono::steady_clock::now();
+  Attempt now = begin_override(force);
+  const auto pool = std::ranges::find(now.config->pools, change.pool, &config::Pool::name);
+  if (pool == now.config->pools.end())
+    return upstream::NoSuchServer{fmt::format("no pool is named \"{}\"", change.pool)};
+  const auto server = std::ranges::find(pool->servers, change.server, &config::Server::name);
+  if (server == pool->servers.end())
+    return upstream::NoSuchServer{
+        fmt::format("pool {} has no server named \"{}\"", change.pool, change.server)};
+
+  const config::Server before = *server;
+  if (change.state) server->state = *change.state;
+  if (change.weight) server->weight = *change.weight;
+  const bool drains = before.on_ring() && server->state == config::ServerState::draining;
+  now.act = fmt::format("change of server {} of pool {}", server->name, pool->name);
+  now.cause = drains ? "drain" : "api";
+  now.overrides.set_server(*written_->pool(change.pool), *config_->pool(change.pool), *server);
+  // By the rules for what is written: whole weights where the scheme needs them, and the like.
+  if (const auto valid = upstream::parse_placed(to_text(upstream::placed(*pool))); !valid)
+    fail_with(now, valid.error().message);
+  else if (*server == before)
+    now.outcome.result = ReloadResult::unchanged;
+  else
+    swap_ring(now);
+  return finish_override(now, started);
 }
 
 }  // namespace clockwise::runtime

@@ -56,6 +56,10 @@ class Reloader {
   // it lasts.
   upstream::RollbackResult rollback(std::uint64_t id, bool force);
 
+  // Another state or weight for one server of the running pool: judged, applied, recorded and kept
+  // in the same way.
+  upstream::ServerChangeResult change_server(const upstream::ServerChange& change, bool force);
+
   // Looks the names of servers up again and tells the workers where that changed an address.
   void refresh_names(std::chrono::milliseconds patience);
   [[nodiscard]] bool has_names() const noexcept { return !names_.empty(); }
@@ -95,7 +99,10 @@ class Reloader {
 
   upstream::ReloadOutcome go_back(std::uint64_t id, const std::string& pool, upstream::Placed there,
                                   bool force);
-  void swap_ring(Attempt& now, const config::Pool& pool);
+  Attempt begin_override(bool force);
+  void swap_ring(Attempt& now);
+  upstream::ReloadOutcome finish_override(Attempt& now,
+                                          std::chrono::steady_clock::time_point started);
 
   bool fail_with(Attempt& now, std::string message);
   void count_unresolved(const Places& places);

@@ -75,6 +75,8 @@ class Supervisor {
               const std::function<void(const upstream::ReloadOutcome&)>& done);
   void rollback(std::uint64_t id, bool force,
                 const std::function<void(const upstream::RollbackResult&)>& done);
+  void change_server(const upstream::ServerChange& change, bool force,
+                     const std::function<void(const upstream::ServerChangeResult&)>& done);
   void refresh_names_later();
   void save_history();
   void save_history_later();
@@ -221,6 +223,11 @@ bool Supervisor::start_admin() {
   port.rollback = [this](std::uint64_t id, bool force, auto done) {
     asio::post(control_, [this, id, force, done = std::move(done)] { rollback(id, force, done); });
   };
+  port.change_server = [this](const upstream::ServerChange& change, bool force, auto done) {
+    asio::post(control_, [this, change, force, done = std::move(done)] {
+      change_server(change, force, done);
+    });
+  };
   admin_ = std::make_unique<admin::AdminServer>(*directory_, std::move(port));
   auto address = admin_->start(reloader_->config().admin);
   if (!address) {
@@ -302,6 +309,14 @@ void Supervisor::reload(Trigger trigger, bool force,
 void Supervisor::rollback(std::uint64_t id, bool force,
                           const std::function<void(const upstream::RollbackResult&)>& done) {
   const upstream::RollbackResult result = reloader_->rollback(id, force);
+  save_history();
+  done(result);
+}
+
+void Supervisor::change_server(
+    const upstream::ServerChange& change, bool force,
+    const std::function<void(const upstream::ServerChangeResult&)>& done) {
+  const upstream::ServerChangeResult result = reloader_->change_server(change, force);
   save_history();
   done(result);
 }

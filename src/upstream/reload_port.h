@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -33,9 +34,28 @@ using RollbackResult = std::variant<ReloadOutcome, NoWayBack>;
 using RollbackRequest = std::function<void(std::uint64_t id, bool force,
                                            std::function<void(const RollbackResult&)> done)>;
 
+// What of a server is to be another from now on; the rest stays.
+struct ServerChange {
+  std::string pool, server;
+  std::optional<config::ServerState> state;
+  std::optional<double> weight;
+};
+
+// There is nothing of that name; nothing was tried.
+struct NoSuchServer {
+  std::string message;
+};
+
+using ServerChangeResult = std::variant<ReloadOutcome, NoSuchServer>;
+
+// Changes one server of the running pool; threads as above.
+using ServerChangeRequest = std::function<void(
+    const ServerChange& change, bool force, std::function<void(const ServerChangeResult&)> done)>;
+
 struct ControlPort {
   ReloadRequest reload = {};
   RollbackRequest rollback = {};
+  ServerChangeRequest change_server = {};
 };
 
 }  // namespace clockwise::upstream

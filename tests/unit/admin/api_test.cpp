@@ -340,6 +340,47 @@ TEST_F(ApiTest, ARollbackNeedsTheTokenToo) {
   EXPECT_TRUE(world.rollbacks.empty());
 }
 
+Request put(const std::string& target, const std::string& body) {
+  Request request;
+  request.method = "PUT";
+  request.target = target;
+  request.body = body;
+  return request;
+}
+
+TEST_F(ApiTest, AServerIsChanged) {
+  upstream::ReloadOutcome outcome;
+  outcome.result = ReloadResult::applied;
+  world.next_server_change = outcome;
+  const Response response = world.send(
+      put("/api/v1/pools/pages/servers/a?force=1", R"({"state": "draining", "weight": 3})"));
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(json::parse(response.body).at("result").as_string(), "applied");
+  ASSERT_EQ(world.server_changes.size(), 1U);
+  const auto& [change, forced] = world.server_changes[0];
+  EXPECT_EQ(change.pool, "pages");
+  EXPECT_EQ(change.server, "a");
+  EXPECT_EQ(change.state, config::ServerState::draining);
+  EXPECT_EQ(change.weight, 3);
+  EXPECT_TRUE(forced);
+
+  world.next_server_change = upstream::NoSuchServer{"pool pages has no server named \"x\""};
+  EXPECT_EQ(world.send(put("/api/v1/pools/pages/servers/x", R"({"weight":1})")).status, 404U);
+}
+
+TEST_F(ApiTest, ABadChangeOfAServerIsRefusedWhole) {
+  const Response response =
+      world.send(put("/api/v1/pools/pages/servers/a", R"({"weight": 3, "colour": 1})"));
+  EXPECT_EQ(response.status, 400U);
+  EXPECT_EQ(json::parse(response.body).at("error").at("message").as_string(),
+            R"(unknown field "colour"; there are: state, weight)");
+  world.config.admin.token = "secret";
+  world.publish({"a"});
+  EXPECT_EQ(world.send(put("/api/v1/pools/pages/servers/a", R"({"weight": 3})")).status, 401U);
+  EXPECT_EQ(world.get("/api/v1/pools/pages/servers/a").status, 405U);
+  EXPECT_TRUE(world.server_changes.empty());
+}
+
 TEST_F(ApiTest, WhatRunsAndIsNotWrittenIsNamed) {
   EXPECT_TRUE(world.json("/api/v1/status").at("differs_from_file").as_array().empty());
   const auto running = std::make_shared<config::Config>(world.config);

@@ -105,6 +105,8 @@ class World {
   std::vector<std::string> warnings;
   upstream::RollbackResult next_rollback;  // and a rollback
   std::vector<std::pair<std::uint64_t, bool>> rollbacks;
+  upstream::ServerChangeResult next_server_change;
+  std::vector<std::pair<upstream::ServerChange, bool>> server_changes;
   Api api{directory,
           {.reload =
                [this](upstream::Trigger, bool force, const auto& done) {
@@ -116,6 +118,11 @@ class World {
                  rollbacks.emplace_back(id, force);
                  done(next_rollback);
                },
+           .change_server =
+               [this](const upstream::ServerChange& change, bool force, const auto& done) {
+                 server_changes.emplace_back(change, force);
+                 done(next_server_change);
+               }},
           [this](std::string_view text) { warnings.emplace_back(text); }};
 };
 

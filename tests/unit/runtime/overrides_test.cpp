@@ -80,6 +80,69 @@ TEST(Overrides, WhatIsAsWrittenIsNone) {
   EXPECT_TRUE(overrides.empty());
 }
 
+// --- of a server
+
+config::Server drained(const std::string& name) {
+  return server(name, 1, config::ServerState::draining);
+}
+
+TEST(OverridesOfAServer, HoldWhileTheFileSaysTheSameOfThatServer) {
+  const std::vector<Edit> rows{
+      {"nothing", [](config::Config&) {}, true},
+      {"another server", [](auto& c) { c.pools[0].servers[1].weight = 9; }, true},
+      {"a new server", [](auto& c) { c.pools[0].servers.push_back(server("z")); }, true},
+      {"the ring", [](auto& c) { c.pools[0].ring.scheme.points = 9; }, true},
+      {"its weight", [](auto& c) { c.pools[0].servers[0].weight = 9; }, false},
+      {"its address", [](auto& c) { c.pools[0].servers[0].address.port = 9; }, false},
+      {"it is gone", [](auto& c) { c.pools[0].servers.erase(c.pools[0].servers.begin()); }, false},
+      {"the pool", [](auto& c) { c.pools.clear(); }, false},
+  };
+  for (const Edit& row : rows) {
+    const config::Config file = written({server("a"), server("b")});
+    Overrides overrides;
+    overrides.set_server(file.pools[0], file.pools[0], drained("a"));
+    config::Config edited = file;
+    row.edit(edited);
+    const config::Config as_written = edited;
+    const auto forgotten = overrides.apply(edited);
+    if (row.stays) {
+      EXPECT_EQ(edited.pools[0].servers[0], drained("a")) << row.name;
+      EXPECT_THAT(forgotten, IsEmpty()) << row.name;
+    } else {
+      EXPECT_EQ(edited, as_written) << row.name;
+      EXPECT_THAT(forgotten, ElementsAre("server a of pool pages")) << row.name;
+      EXPECT_TRUE(overrides.empty()) << row.name;
+    }
+  }
+}
+
+TEST(OverridesOfAServer, AsWrittenItIsNone) {
+  const config::Config file = written({server("a"), server("b")});
+  Overrides overrides;
+  overrides.set_server(file.pools[0], file.pools[0], drained("a"));
+  overrides.set_server(file.pools[0], file.pools[0], server("a"));
+  EXPECT_TRUE(overrides.empty());
+}
+
+TEST(OverridesOfAServer, ChangesARolledBackPool) {
+  const config::Config file = written({server("a"), server("b")});
+  Overrides overrides;
+  const config::Pool running = pool({server("b"), server("c")});
+  overrides.set(file.pools[0], upstream::placed(running));
+  overrides.set_server(file.pools[0], running, drained("c"));
+  config::Config config = file;
+  overrides.apply(config);
+  EXPECT_THAT(config.pools[0].servers, ElementsAre(server("b"), drained("c")));
+}
+
+TEST(OverridesOfAServer, ARollbackReplacesThem) {
+  const config::Config file = written({server("a"), server("b")});
+  Overrides overrides;
+  overrides.set_server(file.pools[0], file.pools[0], drained("a"));
+  overrides.set(file.pools[0], placed({server("a"), server("b")}));
+  EXPECT_TRUE(overrides.empty());
+}
+
 TEST(WayBack, NamesEachEdit) {
   config::Server labelled = server("e", 2, config::ServerState::draining);
   labelled.label = "old";

@@ -1,0 +1,53 @@
+#include "admin/server_change.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace clockwise::admin {
+namespace {
+
+using config::ServerState;
+using testing::HasSubstr;
+
+TEST(ServerChange, ReadsStateAndWeight) {
+  const auto both = read_server_change(R"( {"state": "draining", "weight": 2.5} )");
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->state, ServerState::draining);
+  EXPECT_EQ(both->weight, 2.5);
+  const auto weight = read_server_change(R"({"weight":0})");
+  ASSERT_TRUE(weight);
+  EXPECT_FALSE(weight->state);
+  EXPECT_EQ(weight->weight, 0);
+  EXPECT_EQ(read_server_change(R"({"state":"down"})")->state, ServerState::down);
+  EXPECT_EQ(read_server_change(R"({"state":"active"})")->state, ServerState::active);
+}
+
+TEST(ServerChange, SaysWhatIsWrongAndWhere) {
+  const struct {
+    std::string body, message;
+  } rows[]{
+      {"", "the body is not JSON (incomplete JSON, at line 1, column 1)"},
+      {"{\"state\":\n  drain}", "at line 2, column 3)"},
+      {R"({"weight":1}{)", "goes on behind its value, at line 1, column 13"},
+      {"[]", "nothing to change; wanted is an object such as"},
+      {"{}", "nothing to change"},
+      {R"({"state":"up"})", R"(state: "up" is not one of active, draining, down)"},
+      {R"({"state":null})", "state: null is not one of"},
+      {R"({"weight":"3"})", R"(weight: "3" is not a number, 0 to 10000)"},
+      {R"({"weight":-1})", "weight: -1 is not a number"},
+      {R"({"weight":10001})", "weight: 10001 is not a number"},
+      {R"({"weight":true})", "weight: true is not a number"},
+      {R"({"weight":1e999})", "weight: "},
+      {R"({"State":"down"})", R"(unknown field "State"; there are: state, weight)"},
+  };
+  for (const auto& row : rows) {
+    const auto change = read_server_change(row.body);
+    ASSERT_FALSE(change) << row.body;
+    EXPECT_THAT(change.error().message, HasSubstr(row.message)) << row.body;
+  }
+}
+
+}  // namespace
+}  // namespace clockwise::admin
