@@ -1,8 +1,10 @@
 """Active checks: a server that fails them is left out, and its keys come home once it passes again."""
 
 import pathlib
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -11,11 +13,12 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
-from support.clockwise import SANITIZED, wait_until  # noqa: E402
+from support.clockwise import SANITIZED, free_port, wait_until  # noqa: E402
 from support.origin import Origin, echo  # noqa: E402
 from support.ring import Ring  # noqa: E402
 from support.scenario import Site  # noqa: E402
 
+NGINX = shutil.which("nginx")
 INTERVAL = "500ms" if SANITIZED else "150ms"  # a check of a busy machine must not fail by itself
 KEYS = [f"/{n}" for n in range(300)]
 
@@ -265,6 +268,74 @@ class States(Site3):
         before = len(self.origins["c"].checks)
         self.wait_checks("a", 5)
         self.assertLessEqual(len(self.origins["c"].checks), before + 1)  # one may have been under way
+
+
+class Nginx:
+    """A server of the real kind: a page and a health check, one process of its own."""
+
+    def __init__(self, name, folder):
+        self.name, self.port = name, free_port()
+        self.folder = pathlib.Path(folder) / name
+        self.folder.mkdir()
+        self.conf = self.folder / "nginx.conf"
+        self.conf.write_text(f"""
+daemon off; master_process off; pid {self.folder}/pid; error_log {self.folder}/error.log;
+events {{ }}
+http {{
+  access_log off;
+  client_body_temp_path {self.folder}/b; proxy_temp_path {self.folder}/p; fastcgi_temp_path {self.folder}/f;
+  uwsgi_temp_path {self.folder}/u; scgi_temp_path {self.folder}/s;
+  server {{
+    listen 127.0.0.1:{self.port};
+    add_header X-Server {name} always;
+    location / {{ return 200 "page"; }}
+    location = /health {{ return 200 "fine"; }}
+  }}
+}}""")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([NGINX, "-c", self.conf, "-p", self.folder], stderr=subprocess.DEVNULL)
+        wait_until(self.listens, "nginx")
+
+    def listens(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
+        self.process.wait(10)
+
+    def entry(self):
+        return {"name": self.name, "address": f"127.0.0.1:{self.port}"}
+
+
+@unittest.skipUnless(NGINX, "no nginx on this machine")
+class RealServers(Site3):
+    def test_one_that_is_stopped_and_one_that_hangs(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        servers = {n: Nginx(n, folder) for n in "abc"}
+        for server in servers.values():
+            self.addCleanup(server.stop)
+        self.ring = Ring(dict.fromkeys("abc", 1))
+        self.proxy = self.enterContext(Site([s.entry() for s in servers.values()],
+                                            pool={"health": checks(body="fine")}))
+        self.assertEqual(self.places(), self.expected())
+        servers["a"].stop()
+        self.wait_up(0)
+        self.proxy.wait_log("server a is down: its checks fail, the last: no connection")
+        self.assertEqual(self.places(), self.expected("a"))
+        servers["a"].start()
+        self.wait_up(1)
+        self.assertEqual(self.places(), self.expected())
+        servers["b"].process.send_signal(signal.SIGSTOP)
+        self.wait_up(0, "b")
+        self.proxy.wait_log("server b is down: its checks fail, the last: no answer in")
+        self.assertEqual(self.places(), self.expected("b"))
+        servers["b"].process.send_signal(signal.SIGCONT)
+        self.wait_up(1, "b")
+        self.assertEqual(self.places(), self.expected())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
-from support.clockwise import wait_until  # noqa: E402
+from support.clockwise import run, wait_until  # noqa: E402
 from support.origin import Origin, echo  # noqa: E402
 from support.ring import Ring  # noqa: E402
 from support.scenario import Site  # noqa: E402
@@ -165,6 +165,9 @@ class Look(Cluster):
         found = look()
         self.assertEqual((found["server"], found["chosen"], found["reason"]), (home, after, "failover"))
         self.assertEqual([step["health"] for step in found["walk"]], ["ejected", "up", "up", "up"])
+        text = run("explain", "--admin", f"http://127.0.0.1:{proxy.admin_port}", key).stdout
+        self.assertIn(f"chosen    {after}, failover: {home} cannot be used\n", text)
+        self.assertRegex(text, rf"(?m)^ *1\. {home} .* ejected ")
         server = self.server(home)
         self.assertEqual(server["health"], "ejected")
         detail = server["health_detail"]
