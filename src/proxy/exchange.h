@@ -99,6 +99,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void try_next(const Verdict& verdict);
   void give_up(Failure failure);
   void attempt_ended(std::optional<Failure> failure, bool reused);
+  void tell_failure(upstream::ServerConnections& target, Failure failure, bool trial);
   void end_trial(bool good);
   void leave_trial();
   void count_attempt(metrics::Code code);
@@ -114,7 +115,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void on_late() override;
   void write_hedge(const upstream::ServerConnections& target) override;
   void on_hedge_answered(unsigned status) override;
-  void on_hedge_failed(Failure failure) override;
+  void on_hedge_failed(upstream::ServerConnections& target, Failure failure, bool reused) override;
   void take_over_hedge();
   void end_hedge(metrics::Hedged result);
   void note_latency();

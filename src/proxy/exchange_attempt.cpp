@@ -168,12 +168,16 @@ void Exchange::attempt_ended(std::optional<Failure> failure, bool reused) {
     end_trial(status_ < 500);
     return target_->health().succeeded();
   }
-  const auto counted = blame(*failure).counted;
-  if (counted) at(target_->cells().errors, *counted).add();
+  if (const auto counted = blame(*failure).counted) at(target_->cells().errors, *counted).add();
   // An answer that had begun came from a server that was there.
-  if (!counted || !is_evidence(*failure, reused && !answer_started_)) return leave_trial();
-  target_->cells().failures.add();
-  view_->pool->health->failed(target_->health(), *counted, std::exchange(trial_, false));
+  if (!is_evidence(*failure, reused && !answer_started_)) return leave_trial();
+  tell_failure(*target_, *failure, std::exchange(trial_, false));
+}
+
+// REQUIRES: it is evidence.
+void Exchange::tell_failure(upstream::ServerConnections& target, Failure failure, bool trial) {
+  target.cells().failures.add();
+  view_->pool->health->failed(target.health(), *blame(failure).counted, trial);
 }
 
 // This attempt tried a server on trial, which is decided now.

@@ -74,7 +74,10 @@ void Exchange::on_hedge_answered(unsigned status) {
   read_response_head();
 }
 
-void Exchange::on_hedge_failed(Failure) { end_hedge(metrics::Hedged::cancelled); }
+void Exchange::on_hedge_failed(upstream::ServerConnections& target, Failure failure, bool reused) {
+  if (is_evidence(failure, reused)) tell_failure(target, failure, false);
+  end_hedge(metrics::Hedged::cancelled);
+}
 
 // The second attempt is now the only one.
 void Exchange::take_over_hedge() {

@@ -138,8 +138,9 @@ void Hedge::fail(Failure failure) {
   if (const auto counted = blame(failure).counted) {
     at(state_.target->cells().errors, *counted).add();
   }
+  const bool reused = state_.server->reused();
   end(metrics::Code::other);
-  owner_.on_hedge_failed(failure);
+  owner_.on_hedge_failed(*state_.target, failure, reused);
 }
 
 void Hedge::end(metrics::Code code) {

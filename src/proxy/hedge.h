@@ -61,7 +61,8 @@ class Hedge final : upstream::ServerConnection::User {
     virtual void write_hedge(const upstream::ServerConnections& target) = 0;
     // The head of its answer is there, at the front of the connection's buffer.
     virtual void on_hedge_answered(unsigned status) = 0;
-    virtual void on_hedge_failed(Failure failure) = 0;
+    virtual void on_hedge_failed(upstream::ServerConnections& target, Failure failure,
+                                 bool reused) = 0;
 
    protected:
     ~Owner() = default;

@@ -142,6 +142,20 @@ class Ejection(Cluster):
         self.assertGreater(page.sum("clockwise_retries_total", reason="stale_connection"), 10)
         self.assertEqual(page.sum("clockwise_backend_ejections_total"), 0)
 
+    def test_a_second_request_beside_a_slow_one_tells_too(self):
+        def slow(exchange):
+            exchange.origin.wait(lambda: False, 0.2)
+            echo(exchange)
+
+        proxy = self.start(handlers={"a": slow}, rules={"consecutive_failures": 1},
+                           pool={"hedge": {"after": "20ms", "budget": "100%"}})
+        self.origins["b"].stop()
+        key = next(key for key in KEYS if self.ring.walk(key.encode())[:2] == ["a", "b"])
+        self.assertEqual(self.server_of(key), "a")
+        self.assertEqual(self.up("b"), 0)
+        self.assertEqual(proxy.page().sum("clockwise_hedges_total", result="cancelled"), 1)
+        self.assertEqual(self.server_of(key), "c", "the second request of the next one passes b by")
+
     def test_no_more_than_max_ejected_are_out(self):
         proxy = self.start("abcd", rules={"max_ejected": "50%"}, pool={"panic": "0%"})
         for name in "abc":
