@@ -202,6 +202,7 @@ class SocketStream final : public Stream {
   void on_read(const error_code& error, std::size_t n) {
     reading_ = false;
     ended_ = error == asio::error::eof;
+    drained_ = n < window_.size();
     // The block went back to the pool between the read and this event: the octets are lost. Cannot
     // happen while handlers run in the order they were queued (Loop::reclaim_blocks).
     const bool lost = n > 0 && !in_.has_block();

@@ -57,6 +57,10 @@ class Stream {
   // is certain that the read has not used it.
   void release_empty_block();
   [[nodiscard]] bool reading() const noexcept { return reading_ || read_queued_; }
+  // The last read took all there was: it had room for more. False as well once octets are taken
+  // beside it, which read_beside() tells.
+  [[nodiscard]] bool drained() const noexcept { return drained_; }
+  void read_beside() noexcept { drained_ = false; }
   // Is something readable, or the peer gone, at this moment? Does not read.
   [[nodiscard]] virtual bool has_news() noexcept = 0;
 
@@ -88,7 +92,8 @@ class Stream {
   Loop& loop_;
   Buffer in_;
   bool closed_ = false;
-  bool ended_ = false;         // the peer's end was read
+  bool ended_ = false;  // the peer's end was read
+  bool drained_ = true;
   bool reading_ = false;       // a read is under way
   bool read_queued_ = false;   // waits for the end of the turn
   bool try_queued_ = false;    // readable_soon() was asked for

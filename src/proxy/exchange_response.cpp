@@ -189,9 +189,11 @@ void Exchange::response_progress() {
   server.in().consume(response_octets_);
   response_octets_ = 0;
   if (response_body_.done()) {
-    // Octets beyond the answer belong to nobody: that connection is not used again.
+    // Octets beyond the answer belong to nobody: that connection is not used again. Where a read
+    // took all that it had room for, or a splice all that it wanted, there may be more.
     const bool reusable = server_keep_alive_ && server.in().empty() && request_body_.done() &&
-                          to_server_.empty() && !server_failed_writing_;
+                          to_server_.empty() && !server_failed_writing_ &&
+                          (server.drained() || !server.has_news());
     count_answer();
     release_server(reusable);
     return finish();

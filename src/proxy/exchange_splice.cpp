@@ -16,6 +16,7 @@ bool Exchange::try_splice(BodyReader& body, io::Stream& from, io::Stream& to, bo
   const auto pipe = context_.loop.pipes.take();
   if (!pipe) return false;
   from.release_empty_block();
+  from.read_beside();
   splice_ = std::make_unique<Splice>(context_.loop.pipes, *pipe, from, to, body.spliceable(),
                                      towards_client);
   run_splice();

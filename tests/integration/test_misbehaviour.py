@@ -284,6 +284,28 @@ class Servers(Trouble):
                 self.assertEqual(self.ask(connection=connection, number=number).text, "mine")
         self.assertEqual(self.bad.connections, 20, "none is used again")
 
+    def test_a_server_that_answers_twice_after_an_answer_of_any_size(self):
+        """Where an answer ends does not depend on what one read, or one splice, happened to take."""
+        poison = HEAD + b"Content-Length: 4\r\n\r\nPOIS"
+
+        def handler(exchange):
+            exchange.read_body()
+            size = int(exchange.request.value("x-size"))
+            head = HEAD + b"Content-Length: %07d\r\n\r\n" % size
+            # What a read takes is a power of two; the answer ends there, or near.
+            exchange.send(head + b"x" * (size - len(head)) + b"y" * len(head) + poison)
+
+        self.begin(handler)
+        head = len(HEAD + b"Content-Length: 1234567\r\n\r\n")
+        sizes = [2 ** n - head * (n % 2) + near for n in range(11, 22) for near in (-head, 0, 1)]
+        requests = [wire.request_text("GET", self.uris["bad"][0], {"X-Size": size}) for size in sizes for _ in range(2)]
+        connection = self.connect().send(b"".join(requests))
+        for size in sizes:
+            for _ in range(2):
+                answer = connection.response()
+                self.assertEqual((answer.status, len(answer.body)), (200, size))
+                self.assertNotIn(b"POIS", answer.body)
+
     def test_a_server_that_sends_while_idle(self):
         self.begin(self.script(HEAD + b"Content-Length: 4\r\n\r\nmine", 0.05,
                                b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nPOIS"))

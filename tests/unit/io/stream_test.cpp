@@ -89,6 +89,22 @@ TEST(Stream, TheEndIsToldToEachReadAfterIt) {
   }
 }
 
+TEST(Stream, KnowsWhetherItTookAllThereWas) {
+  Loop loop;
+  Peer peer(loop);
+  const auto drained_after = [&](std::size_t size) {
+    peer.stream->read_soon();
+    peer.send(std::string(size, 'x'));
+    run(loop);
+    return peer.stream->drained();
+  };
+  EXPECT_TRUE(drained_after(1));
+  EXPECT_FALSE(drained_after(BlockPool::kBlockSize)) << "there may be more";
+  EXPECT_TRUE(drained_after(BlockPool::kBlockSize - 1));
+  peer.stream->read_beside();
+  EXPECT_FALSE(peer.stream->drained());
+}
+
 TEST(Stream, NothingIsLostWhenAReadAndAWriteBecomeReadyTogether) {
   Loop loop;
   Peer first(loop);
