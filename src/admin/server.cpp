@@ -139,7 +139,8 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
 
   void on_head(const error_code& ec) {
     if (ec) return fail(ec);
-    if (parser_->chunked())
+    // Beast takes codings that it does not know for no body at all.
+    if (parser_->get().count(http::field::transfer_encoding) > 0)
       return refuse(error_response(411, "length_required", "send the body with a Content-Length"));
     if (!http::token_list(parser_->get()[http::field::expect]).exists("100-continue"))
       return read_body();

@@ -111,6 +111,7 @@ TEST_F(ServerTest, RefusesWhatItWillNotRead) {
       {"large head", "GET / HTTP/1.1\r\nX: " + std::string(17000, 'x') + "\r\n", " 431 "},
       {"large body", "POST /api/v1/reload HTTP/1.1\r\nContent-Length: 9000000\r\n", " 413 "},
       {"chunks", "POST /api/v1/reload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", " 411 "},
+      {"coding", "POST /api/v1/reload HTTP/1.1\r\nTransfer-Encoding: gzip\r\n", " 411 "},
   };
   for (const Refusal& row : rows)
     EXPECT_THAT(exchange(row.head), HasSubstr(row.status)) << row.name;
