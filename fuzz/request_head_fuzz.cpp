@@ -41,6 +41,38 @@ std::size_t count(const RequestHead& head, Field id) {
   return n;
 }
 
+std::string values_of(std::string_view text, const RequestHead& head, Field id) {
+  std::string values;
+  for (const FieldLine& line : head.fields) {
+    if (line.id != id) continue;
+    values.append(values.empty() ? "" : " + ").append(value_of(text, line));
+  }
+  return values;
+}
+
+// Who the client is stands at the end of one field, and a stranger's word is not passed on.
+void check_forwarding(std::string_view sent, const RequestHead& head,
+                      const RequestContext& context) {
+  const std::string client(context.client_ip);
+  const std::string chain = values_of(sent, head, Field::x_forwarded_for);
+  const std::string forwarded = values_of(sent, head, Field::forwarded);
+  if (context.style == ForwardedStyle::x_forwarded_for) {
+    require(count(head, Field::x_forwarded_for) == 1 && chain.ends_with(client));
+    require(context.trusted || chain == client);
+    require(context.trusted || values_of(sent, head, Field::x_forwarded_proto) == "http");
+  } else if (!context.trusted) {
+    require(chain.empty() && count(head, Field::x_forwarded_other) == 0);
+  }
+  if (context.style == ForwardedStyle::forwarded) {
+    require(count(head, Field::forwarded) == 1);
+    require(forwarded.find("for=\"[2001:db8::1]\";proto=http") != std::string::npos ||
+            forwarded.find("for=192.0.2.1;proto=http") != std::string::npos);
+  } else if (!context.trusted) {
+    require(forwarded.empty());
+  }
+  require(count(head, Field::via) >= 1);
+}
+
 void check_round_trip(std::string_view input, const RequestHead& head, std::uint8_t seed) {
   RequestContext context;
   context.client_ip = (seed & 1) != 0 ? "2001:db8::1" : "192.0.2.1";
@@ -68,6 +100,7 @@ void check_round_trip(std::string_view input, const RequestHead& head, std::uint
           0);
   require(count(again, Field::connection) == (context.close ? 1U : 0U));
   require(head.max_forwards <= 0 || again.max_forwards == head.max_forwards - 1);
+  check_forwarding(sent, again, context);
 }
 
 }  // namespace

@@ -3,13 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <source_location>
 #include <string_view>
 
 namespace clockwise::fuzz {
 
-// Ends the program, so that the fuzzer keeps the input.
-inline void require(bool holds) {
-  if (!holds) __builtin_trap();
+// Says what does not hold and ends the program, so that the fuzzer keeps the input.
+inline void require(bool holds, std::source_location where = std::source_location::current()) {
+  if (holds) return;
+  std::fprintf(stderr, "%s:%u does not hold\n", where.file_name(), where.line());
+  __builtin_trap();
 }
 
 // A stream of piece sizes, 1 to 16, mostly small.
