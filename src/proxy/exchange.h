@@ -110,7 +110,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void release_refused();
 
   // exchange_hedge.cpp: a second attempt beside a slow one
-  [[nodiscard]] bool may_be_hedged() const noexcept;
+  [[nodiscard]] const config::Hedge* hedging() const noexcept;
   void expect_answer();
   void on_late() override;
   void write_hedge(const upstream::ServerConnections& target) override;

@@ -20,31 +20,34 @@ metrics::Cell& at(auto& cells, Enum which) noexcept {
 
 }  // namespace
 
-bool Exchange::may_be_hedged() const noexcept {
+// The rules for this request; null: it is not hedged.
+const config::Hedge* Exchange::hedging() const noexcept {
+  const config::Pool& pool = view_->pool->config;
   const bool safe = method_ == http::Method::get || method_ == http::Method::head;
-  return safe && request_body_.kind() == http::BodyKind::none && view_->pool->config.hedge;
+  if (!safe || request_body_.kind() != http::BodyKind::none || !pool.hedge) return nullptr;
+  return &*pool.hedge;
 }
 
-// With the first attempt. REQUIRES: the pool hedges.
+// With the first attempt.
 void Exchange::expect_answer() {
-  const config::Hedge& rules = *view_->pool->config.hedge;
-  if (!may_be_hedged() || attempts_ != 1) return;
+  const config::Hedge* rules = hedging();
+  if (rules == nullptr || attempts_ != 1) return;
   PoolMemory& memory = *view_->memory;
-  std::chrono::nanoseconds after = rules.after;
-  if (rules.quantile > 0) {
-    after = memory.latencies.quantile(rules.quantile);
+  std::chrono::nanoseconds after = rules->after;
+  if (rules->quantile > 0) {
+    after = memory.latencies.quantile(rules->quantile);
     if (after.count() == 0) return;
   }
   memory.hedge_clock.set(*this, std::max(after, kSoonest));
 }
 
 void Exchange::on_late() {
-  const config::Hedge& rules = *view_->pool->config.hedge;
+  const config::Hedge* rules = hedging();
   Budget& budget = view_->memory->hedges;
   const bool waits =
       phase_ == Phase::connecting || phase_ == Phase::sending || phase_ == Phase::head;
   if (!waits || refused_.server != nullptr || tried_.size() > kMostFailed) return;
-  if (rules.budget <= 0 || !budget.allows(now())) return;
+  if (rules == nullptr || rules->budget <= 0 || !budget.allows(now())) return;
   tried_.push_back(target_index_);
   const auto next = upstream::choose_second(*view_->pool, hash_, tried_);
   tried_.pop_back();
@@ -107,7 +110,8 @@ void Exchange::end_hedge(metrics::Hedged result) {
 }
 
 void Exchange::note_latency() {
-  if (!may_be_hedged() || view_->pool->config.hedge->quantile == 0) return;
+  const config::Hedge* rules = hedging();
+  if (rules == nullptr || rules->quantile == 0) return;
   view_->memory->latencies.add(context_.loop.now_ns() - dispatched_ns_);
 }
 

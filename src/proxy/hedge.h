@@ -24,11 +24,9 @@ class HedgeClock {
  public:
   class Place : upstream::WaitQueue::Place {
    public:
+    virtual ~Place() = default;
     [[nodiscard]] bool set() const noexcept { return waiting(); }
     virtual void on_late() = 0;
-
-   protected:
-    ~Place() = default;
 
    private:
     friend class HedgeClock;

@@ -41,13 +41,13 @@ class Latencies {
   static constexpr std::uint32_t kRefresh = 32;
   static constexpr unsigned kFirst = 16;  // below 2^16 ns, 66 us, nothing is told apart
   static constexpr unsigned kLast = 37;   // nor above 2^37 ns, 137 s
-  static constexpr std::size_t kBuckets = (kLast - kFirst) * 4 + 1;
+  static constexpr std::size_t kBuckets = std::size_t{kLast - kFirst} * 4 + 1;
 
   [[nodiscard]] static std::size_t bucket(std::uint64_t ns) noexcept {
     if (ns < std::uint64_t{1} << kFirst) return 0;
     const auto power = static_cast<unsigned>(std::bit_width(ns)) - 1;
     if (power >= kLast) return kBuckets - 1;
-    return (power - kFirst) * 4 + (ns >> (power - 2) & 3) + 1;
+    return std::size_t{power - kFirst} * 4 + (ns >> (power - 2) & 3) + 1;
   }
   // The end of a bucket.
   [[nodiscard]] static std::uint64_t end(std::size_t bucket) noexcept {

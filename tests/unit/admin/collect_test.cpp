@@ -143,6 +143,7 @@ TEST_F(MetricsTest, EveryCellOfAPoolAServerAndAWorkerIsShown) {
   pool.routed[1].add(1);
   pool.retries[4].add(2);
   pool.retries_suppressed[1].add(3);
+  pool.hedges[1].add(11);
   auto& server = world.directory.backend("pages", "a")->cells.at(0);
   server.sent_bytes.add(4);
   server.received_bytes.add(5);
@@ -150,6 +151,8 @@ TEST_F(MetricsTest, EveryCellOfAPoolAServerAndAWorkerIsShown) {
   server.connections_active.add(7);
   server.connections_idle.add(8);
   server.errors[1].add(9);
+  server.waiting.add(12);
+  server.queue_rejected[1].add(13);
   world.directory.workers().at(1).busy_ns.add(2'500'000'000);
   world.directory.workers().at(1).log_dropped.add(10);
   world.directory.workers().at(1).loop_delay.observe(2'000'000'000);
@@ -163,6 +166,11 @@ TEST_F(MetricsTest, EveryCellOfAPoolAServerAndAWorkerIsShown) {
   EXPECT_EQ(value(R"(clockwise_backend_connections{pool="pages",backend="a",state="idle"})"), 8);
   EXPECT_EQ(value(R"(clockwise_backend_errors_total{pool="pages",backend="a",reason="connect"})"),
             9);
+  EXPECT_EQ(value(R"(clockwise_hedges_total{pool="pages",result="lost"})"), 11);
+  EXPECT_EQ(value(R"(clockwise_backend_queue{pool="pages",backend="a"})"), 12);
+  EXPECT_EQ(
+      value(R"(clockwise_backend_queue_rejected_total{pool="pages",backend="a",reason="timeout"})"),
+      13);
   EXPECT_EQ(value(R"(clockwise_worker_busy_seconds_total{worker="1"})"), 2.5);
   EXPECT_EQ(value("clockwise_log_messages_dropped_total"), 10);
   EXPECT_EQ(value("clockwise_worker_loop_delay_seconds_count"), 1);
