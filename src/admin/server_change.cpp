@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "upstream/server_state.h"
 
@@ -42,6 +43,18 @@ Result<json::value> parse(std::string_view body) {
   return parser.release();
 }
 
+// Where a field stands for the second time; npos: it does not. The parser would keep the last one.
+std::size_t repeated(std::string_view body, std::string_view name) {
+  const std::string quoted = fmt::format("\"{}\"", name);
+  bool seen = false;
+  for (std::size_t at = 0; (at = body.find(quoted, at)) != std::string_view::npos; ++at) {
+    const std::size_t next = body.find_first_not_of(" \t\r\n", at + quoted.size());
+    if (next == std::string_view::npos || body[next] != ':') continue;
+    if (std::exchange(seen, true)) return at;
+  }
+  return std::string_view::npos;
+}
+
 Result<void> read_state(const json::value& value, upstream::ServerChange& change) {
   for (const ServerState state : {ServerState::active, ServerState::draining, ServerState::down})
     if (value.is_string() && value.get_string() == upstream::to_string(state)) {
@@ -68,6 +81,9 @@ Result<upstream::ServerChange> read_server_change(std::string_view body) {
   if (!parsed) return parsed.error();
   if (!parsed->is_object() || parsed->get_object().empty())
     return fail(fmt::format("nothing to change; {}", kShape));
+  for (const std::string_view name : {"state", "weight"})
+    if (const std::size_t at = repeated(body, name); at != std::string_view::npos)
+      return fail(fmt::format("{}: stands twice, again at {}", name, place_of(body, at)));
   upstream::ServerChange change;
   for (const auto& [name, value] : parsed->get_object()) {
     Result<void> read;

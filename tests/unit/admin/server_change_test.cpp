@@ -40,6 +40,7 @@ TEST(ServerChange, SaysWhatIsWrongAndWhere) {
       {R"({"weight":10001})", "weight: 10001 is not a number"},
       {R"({"weight":true})", "weight: true is not a number"},
       {R"({"weight":1e999})", "weight: "},
+      {R"({"weight":1, "weight" : 2})", "weight: stands twice, again at line 1, column 14"},
       {R"({"State":"down"})", R"(unknown field "State"; there are: state, weight)"},
   };
   for (const auto& row : rows) {
