@@ -95,6 +95,7 @@ struct Refusal {
 struct HeadLimits {
   std::uint32_t size = 32 * 1024;  // octets of the head, blank line included
   std::uint32_t fields = 100;
+  std::uint32_t target = UINT32_MAX;  // octets of a request target
 };
 
 enum class Progress : std::uint8_t { complete, incomplete, refused };

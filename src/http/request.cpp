@@ -270,6 +270,9 @@ Progress scan_whole(std::string_view octets, const HeadLimits& limits, RequestHe
     return octets.find('\n') == std::string_view::npos ? Progress::incomplete : Progress::refused;
   }
   head.line_end = static_cast<std::uint32_t>(fields - begin);
+  if (head.target.size() > limits.target) [[unlikely]] {
+    return refuse(head.refusal, 414, HeadError::uri_too_long, "request target too long");
+  }
   if (read_target(head) == Progress::refused) return Progress::refused;
 
   bool too_many = false;

@@ -4,6 +4,7 @@
 // warm blocks and ten thousand idle connections own none. One thread only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,7 @@ class BlockPool {
     if (size == kBlockSize && !free_.empty()) {
       char* block = free_.back().release();
       free_.pop_back();
+      fewest_ = std::min(fewest_, free_.size());
       return block;
     }
     return new char[size];  // not zeroed on purpose
@@ -36,8 +38,15 @@ class BlockPool {
     if (size == kBlockSize && free_.size() < kKept) free_.push_back(std::move(owned));
   }
 
+  // Half of the blocks that nobody has needed since the last call go back to the system.
+  void settle() noexcept {
+    free_.erase(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>((fewest_ + 1) / 2));
+    fewest_ = free_.size();
+  }
+
  private:
   std::vector<std::unique_ptr<char[]>> free_;
+  std::size_t fewest_ = 0;  // that were free since settle()
 };
 
 // Octets received and not yet used up: a window [begin, end) into a borrowed block.

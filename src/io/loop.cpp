@@ -10,7 +10,13 @@ namespace clockwise::io {
 
 namespace asio = boost::asio;
 
-Loop::Loop() : io(1), timer_(io) {
+namespace {
+
+constexpr std::uint32_t kTicksToSettle = 1'000 / Deadlines::kTick;
+
+}  // namespace
+
+Loop::Loop() : io(1), streams(stream_size()), timer_(io) {
   refresh();
   deadlines.start(now());
 }
@@ -144,6 +150,7 @@ void Loop::tick() {
     const auto late = std::chrono::nanoseconds(now_ns_) - tick_due_.time_since_epoch();
     every_tick_(late.count() > 0 ? static_cast<std::uint64_t>(late.count()) : 0);
     deadlines.advance(now());
+    if (++ticks_ % kTicksToSettle == 0) blocks.settle();
     want_end_of_turn();
     if (ticking_) tick();
   });

@@ -11,12 +11,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "io/buffer.h"
 #include "io/deadlines.h"
 #include "io/pipes.h"
+#include "io/slabs.h"
 
 namespace clockwise::io {
 
@@ -39,9 +41,15 @@ class Loop {
 
   boost::asio::io_context io;
   BlockPool blocks;
+  Slabs streams;
   Deadlines deadlines;
   PipePool pipes;
   std::array<char, 4096> small_message;  // scratch of Stream::write()
+
+  // A socket that connect() opens and that gets this number or a higher one is given up as if
+  // descriptors had run out; `free_descriptors` closes what is idle and says whether that helped.
+  int descriptors = std::numeric_limits<int>::max();
+  std::function<bool()> free_descriptors;
 
   // Steady time of the event being handled; refresh() before work that measures.
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
@@ -88,6 +96,7 @@ class Loop {
   std::chrono::steady_clock::time_point tick_due_;
   std::function<void(std::uint64_t)> every_tick_;
   bool ticking_ = false;
+  std::uint32_t ticks_ = 0;
 };
 
 }  // namespace clockwise::io

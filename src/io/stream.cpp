@@ -1,7 +1,9 @@
 #include "io/stream.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -50,7 +52,7 @@ namespace {
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
 
-class SocketStream final : public Stream {
+class SocketStream final : public Stream, public InSlabs {
  public:
   // The executor type is named so that operations are not type-erased.
   using Socket =
@@ -90,6 +92,12 @@ class SocketStream final : public Stream {
     });
   }
 
+  std::size_t unsent() const noexcept override {
+    int octets = 0;
+    if (::ioctl(const_cast<Socket&>(socket_).native_handle(), SIOCOUTQ, &octets) != 0) return 0;
+    return static_cast<std::size_t>(octets);
+  }
+
   void wait_readable() override {
     ++operations_;
     socket_.async_wait(Socket::wait_read, [this](const error_code& error) {
@@ -104,9 +112,14 @@ class SocketStream final : public Stream {
   void connect(const Endpoint& endpoint) override {
     ++operations_;
     closed_ = false;
-    socket_.async_connect(endpoint, [this](const error_code& error) {
-      if (finished()) owner_.on_connected(error);
-    });
+    error_code error = open(endpoint);
+    if (error == asio::error::no_descriptors && loop_.free_descriptors && loop_.free_descriptors())
+      error = open(endpoint);
+    const auto connected = [this](const error_code& result) {
+      if (finished()) owner_.on_connected(result);
+    };
+    if (error) return asio::post(loop_.io, [connected, error] { connected(error); });
+    socket_.async_connect(endpoint, connected);
   }
 
   void no_delay() noexcept override {
@@ -182,6 +195,15 @@ class SocketStream final : public Stream {
     void operator()(const error_code& error, std::size_t n) const { stream->on_read(error, n); }
   };
 
+  error_code open(const Endpoint& endpoint) noexcept {
+    error_code error;
+    socket_.open(endpoint.protocol(), error);
+    if (error || socket_.native_handle() < loop_.descriptors) return error;
+    error_code ignored;
+    socket_.close(ignored);
+    return asio::error::no_descriptors;
+  }
+
   void tell_readable() override { owner_.on_readable({}); }
 
   void start_read() override {
@@ -229,11 +251,13 @@ class SocketStream final : public Stream {
 }  // namespace
 
 std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner, int family, int descriptor) {
-  return std::make_unique<SocketStream>(loop, owner, family, descriptor);
+  return std::unique_ptr<Stream>(new (loop.streams) SocketStream(loop, owner, family, descriptor));
 }
 
 std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner) {
-  return std::make_unique<SocketStream>(loop, owner);
+  return std::unique_ptr<Stream>(new (loop.streams) SocketStream(loop, owner));
 }
+
+std::size_t stream_size() noexcept { return sizeof(SocketStream); }
 
 }  // namespace clockwise::io

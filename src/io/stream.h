@@ -67,6 +67,8 @@ class Stream {
   // --- writing ---
   [[nodiscard]] virtual Written write(std::span<const iovec> pieces) noexcept = 0;
   virtual void wait_writable() = 0;
+  // Octets written that the other side's system has not taken yet.
+  [[nodiscard]] virtual std::size_t unsent() const noexcept = 0;
   virtual void wait_readable() = 0;  // without reading: for splice
   // on_readable() at the end of this turn, whether or not there is something: a sender at full
   // speed has filled the socket again by then, and a wait would cost more than a try.
@@ -109,5 +111,6 @@ class Stream {
 [[nodiscard]] std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner, int family,
                                                   int descriptor);
 [[nodiscard]] std::unique_ptr<Stream> make_stream(Loop& loop, Stream::Owner& owner);
+[[nodiscard]] std::size_t stream_size() noexcept;  // of either, for Loop::streams
 
 }  // namespace clockwise::io

@@ -39,6 +39,19 @@ std::size_t utf8_sequence(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
+// A well-formed sequence that a terminal or a viewer would act on instead of showing it: C1
+// controls, line separators, marks that turn the direction of text. Its code point, or 0.
+std::uint32_t acts_on_viewers(std::string_view sequence) {
+  const auto octet = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  std::uint32_t code = 0;
+  if (sequence.size() == 2) code = (octet(0) & 0x1FU) << 6U | (octet(1) & 0x3FU);
+  if (sequence.size() == 3)
+    code = (octet(0) & 0x0FU) << 12U | (octet(1) & 0x3FU) << 6U | (octet(2) & 0x3FU);
+  const bool acts = (code >= 0x80 && code < 0xA0) || (code >= 0x2028 && code <= 0x202E) ||
+                    (code >= 0x2066 && code <= 0x2069);
+  return acts ? code : 0;
+}
+
 void append_json_text(std::string_view text, std::string& out) {
   text = text.substr(0, kMaxField);
   while (!text.empty()) {
@@ -51,6 +64,9 @@ void append_json_text(std::string_view text, std::string& out) {
       append_octet(c, "\\u00", out);
     } else if (length == 0) {
       append_octet(c, "\\\\x", out);
+    } else if (const std::uint32_t code = acts_on_viewers(text.substr(0, length)); code != 0) {
+      append_octet(static_cast<unsigned char>(code >> 8U), "\\u", out);
+      append_octet(static_cast<unsigned char>(code & 0xFFU), "", out);
     } else {
       out += text.substr(0, length);
     }

@@ -1,12 +1,18 @@
 #include "proxy/context.h"
 
 #include "proxy/exchange.h"
+#include "proxy/session.h"
 
 namespace clockwise::proxy {
 
-Context::Context(std::size_t worker_index, std::shared_ptr<AccessLog> access_log,
+Context::Context(std::size_t worker_index, std::shared_ptr<const Admission> shared,
                  std::uint64_t seed)
-    : worker(worker_index), log(std::move(access_log)), request_ids(seed) {}
+    : sessions(sizeof(Session)),
+      worker(worker_index),
+      admission(std::move(shared)),
+      request_ids(seed) {
+  loop.descriptors = admission->server_descriptors;
+}
 
 Context::~Context() = default;
 

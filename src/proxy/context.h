@@ -14,6 +14,7 @@
 #include "http/rewrite.h"
 #include "io/loop.h"
 #include "proxy/access_log.h"
+#include "proxy/admission.h"
 #include "proxy/budget.h"
 #include "proxy/hedge.h"
 #include "proxy/latencies.h"
@@ -68,12 +69,14 @@ class RequestIds {
 
 class Context {
  public:
-  Context(std::size_t worker_index, std::shared_ptr<AccessLog> access_log, std::uint64_t seed);
+  Context(std::size_t worker_index, std::shared_ptr<const Admission> shared, std::uint64_t seed);
   ~Context();
 
+  io::Slabs sessions;
   io::Loop loop;
   const std::size_t worker;
-  const std::shared_ptr<AccessLog> log;  // null: off
+  std::shared_ptr<AccessLog> log;  // null: off
+  const std::shared_ptr<const Admission> admission;
   RequestIds request_ids;
 
   // Scratch of the event being handled: nothing here survives it.

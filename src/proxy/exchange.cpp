@@ -69,12 +69,17 @@ void Exchange::start(Session& session) {
   const http::RequestHead& head = context_.request;
   method_ = head.method_id;
   minor_version_ = head.minor_version;
-  keep_alive_ = head.keep_alive && !session.listener().draining();
+  keep_alive_ = head.keep_alive && session.may_go_on();
   accepts_json_ = head.accepts_json;
   head_size_ = request_octets_ = head.size;
   request_body_.reset(head.body);
   remember_for_log();
+  if (context_.admission->short_of_memory.load(std::memory_order_relaxed)) [[unlikely]]
+    return turn_away();
 
+  const config::ListenerTimeouts& timeouts = session.listener().config().timeouts;
+  if (timeouts.request.count() != 0 && !request_body_.done())
+    request_due_ = started_ns_ / 1'000'000 + ms(timeouts.request);
   const std::uint64_t limit = session.listener().config().limits.body_size;
   if (limit != 0 && head.body.kind == http::BodyKind::length && head.body.length > limit) {
     at(session.listener().cells().request_errors, RequestError::body_too_large).add();
@@ -120,6 +125,13 @@ std::string_view Exchange::key_of(const http::KeyTemplate& key) {
                     context_.key);
 }
 
+// Memory has run short. What was admitted goes on, so this connection ends too.
+void Exchange::turn_away() {
+  at(session_->listener().cells().rejected, metrics::Rejected::memory).add();
+  keep_alive_ = false;
+  reply(503, "proxy_internal_response", "the proxy is short of memory");
+}
+
 void Exchange::refuse(Session& session) {
   begin(session);
   const http::RequestHead& head = context_.request;
@@ -146,7 +158,7 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   end_hedge(metrics::Hedged::cancelled);
   status_ = static_cast<std::uint16_t>(status);
   reason_ = proxy_status.empty() ? text : proxy_status;
-  keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining();
+  keep_alive_ = keep_alive_ && request_body_.done() && session_->may_go_on();
   http::Reply answer;
   answer.status = status_;
   answer.proxy_error = error_token(status, proxy_status);
@@ -249,7 +261,7 @@ void Exchange::leave_session() {
   to_server_.clear();
   splice_.reset();
   tried_.clear();
-  due_ = answer_due_ = watch_due_ = io::Deadlines::kNever;
+  due_ = answer_due_ = watch_due_ = request_due_ = io::Deadlines::kNever;
   request_octets_ = response_octets_ = head_size_ = 0;
   response_scanned_ = 0;
   attempts_ = interims_ = 0;
@@ -287,7 +299,9 @@ void Exchange::await(Side side, std::chrono::milliseconds patience) {
   update_deadline();
 }
 
-void Exchange::update_deadline() { session_->set_deadline(std::min(due_, watch_due_)); }
+void Exchange::update_deadline() {
+  session_->set_deadline(std::min({due_, watch_due_, request_due_}));
+}
 
 // The time for an answer does not run while the request is still on its way from the client: it
 // begins again with each piece of it.
@@ -297,9 +311,13 @@ void Exchange::restart_total() noexcept {
 }
 
 void Exchange::on_deadline(io::Milliseconds time) {
+  if (request_due_ <= time) {
+    request_due_ = io::Deadlines::kNever;
+    if (!request_body_.done()) return client_too_slow();
+  }
   if (due_ <= time) {
     due_ = io::Deadlines::kNever;
-    if (awaited_ == Side::client) return client_too_slow();
+    if (awaited_ == Side::client) return client_moves() ? await_client() : client_too_slow();
     if (phase_ == Phase::queued) return waited_too_long();
     return answer_due_ <= time ? fail(Failure::total) : server_too_slow();
   }
@@ -317,9 +335,23 @@ void Exchange::server_too_slow() {
   cut_by_server(Failure::timeout, "the server sent nothing for too long");
 }
 
+// A full socket counts as writable only once a good part of it is free again, which a slow reader
+// may take minutes for. So it is looked at twice within the time it has, and stays while it takes
+// something.
+void Exchange::await_client() {
+  await(Side::client, session_->listener().config().timeouts.write / 2);
+}
+
+bool Exchange::client_moves() noexcept {
+  if (!answer_started_ && phase_ != Phase::replying) return false;
+  const std::size_t before = std::exchange(unsent_, session_->client().unsent());
+  return unsent_ < before;
+}
+
 void Exchange::client_too_slow() {
   if (answer_started_ || phase_ == Phase::replying) return cut("the client made no progress");
   at(session_->listener().cells().request_errors, RequestError::timeout).add();
+  if (waiter_.waiting()) target_->leave(waiter_);
   drop_server();
   to_server_.clear();
   reply(408, {}, "the request body did not arrive in time");
@@ -362,7 +394,7 @@ void Exchange::on_client_writable(const io::error_code& error) {
 
 void Exchange::remember_for_log() {
   logged_ = context_.log != nullptr && context_.log->sampled(context_.worker);
-  if (!logged_) return;
+  if (!logged_ || context_.log == nullptr) return;  // a reload may have switched it off
   const http::RequestHead& head = context_.request;
   const std::string_view octets = session_->client().in().view();
   const auto field = [&](std::string_view name) -> std::string_view {

@@ -62,6 +62,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
 
   // exchange.cpp: begin, account, end
   void begin(Session& session);
+  void turn_away();
   [[nodiscard]] std::uint64_t position(const ring::Ring& ring, const http::KeyTemplate& key);
   [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
   void reply(unsigned status, std::string_view proxy_status, std::string_view text);
@@ -70,6 +71,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void cut_by_server(Failure failure, std::string_view reason);
   void client_left();
   void client_too_slow();
+  [[nodiscard]] bool client_moves() noexcept;
   void server_too_slow();
   void leave_session();
   void count_answer();
@@ -79,6 +81,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void log();
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
   void await(Side side, std::chrono::milliseconds patience);
+  void await_client();
   void update_deadline();
   void restart_total() noexcept;
   void add_content(const BodyReader::Part& part, BodyWriter& writer) noexcept;
@@ -181,11 +184,12 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   std::unique_ptr<Splice> splice_;
 
   std::uint64_t hash_ = 0;
-  std::uint64_t started_ns_ = 0;                         // first octet of the request
-  std::uint64_t dispatched_ns_ = 0;                      // this attempt
-  io::Milliseconds due_ = io::Deadlines::kNever;         // awaited_ must have moved by then
-  io::Milliseconds answer_due_ = io::Deadlines::kNever;  // the head of an answer: timeouts.total
-  io::Milliseconds watch_due_ = io::Deadlines::kNever;   // look whether the client is still there
+  std::uint64_t started_ns_ = 0;                          // first octet of the request
+  std::uint64_t dispatched_ns_ = 0;                       // this attempt
+  io::Milliseconds due_ = io::Deadlines::kNever;          // awaited_ must have moved by then
+  io::Milliseconds answer_due_ = io::Deadlines::kNever;   // the head of an answer: timeouts.total
+  io::Milliseconds watch_due_ = io::Deadlines::kNever;    // look whether the client is still there
+  io::Milliseconds request_due_ = io::Deadlines::kNever;  // the request must be whole by then
   std::uint32_t request_octets_ =
       0;  // at the front of the client's buffer that belong to the request
   std::uint32_t response_octets_ = 0;  // at the front of the server's buffer, being written
@@ -218,6 +222,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   bool trial_ = false;           // this attempt decides about its server
   bool no_body_answer_ = false;  // HEAD, 204, 304
   std::uint64_t sent_to_client_ = 0;
+  std::size_t unsent_ = 0;  // at the last look at a client that takes its time
 
   // Kept for the access log only.
   std::string_view reason_;  // static: why the proxy answered itself, or the answer was cut

@@ -1,5 +1,6 @@
 // The exchange towards the client: the server's head, its body, and its end.
 #include <boost/asio/error.hpp>
+#include <limits>
 
 #include "proxy/exchange.h"
 #include "proxy/session.h"
@@ -111,7 +112,7 @@ void Exchange::begin_response() {
   const http::BodyKind framing = client_framing(head.body.kind, minor_version_);
   response_writer_.reset(framing);
   // An answer before the request was read to its end: what follows on the wire is not a request.
-  keep_alive_ = keep_alive_ && request_body_.done() && !session_->listener().draining() &&
+  keep_alive_ = keep_alive_ && request_body_.done() && session_->may_go_on() &&
                 framing != http::BodyKind::until_close;
   watch_due_ = io::Deadlines::kNever;
 
@@ -206,8 +207,9 @@ void Exchange::response_progress() {
 
 // Who must make the next move for the answer to go on.
 void Exchange::answer_awaits(Side side) {
-  await(side, side == Side::server ? view_->pool->config.timeouts.response
-                                   : session_->listener().config().timeouts.write);
+  if (side == Side::server) return await(side, view_->pool->config.timeouts.response);
+  unsent_ = std::numeric_limits<std::size_t>::max();
+  await_client();
 }
 
 }  // namespace clockwise::proxy

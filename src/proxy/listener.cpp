@@ -26,10 +26,30 @@ constexpr int kBacklog = 4096;                    // cut by net.core.somaxconn
 constexpr int kAcceptsPerEvent = 64;              // then others get their turn
 constexpr std::chrono::milliseconds kPause{100};  // when descriptors have run out
 
-// What a client gets that finds the listener full; no exchange, no allocation.
+// What a client gets that is not admitted; no exchange, no allocation.
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
-    "Retry-After: 1\r\nConnection: close\r\nVia: 1.1 clockwise\r\n\r\ntoo many connections\n";
+    "Retry-After: 1\r\nConnection: close\r\nVia: 1.1 clockwise\r\n"
+    "Proxy-Status: clockwise; error=proxy_internal_response\r\n\r\ntoo many connections\n";
+constexpr std::string_view kShortOfMemory =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n"
+    "Retry-After: 1\r\nConnection: close\r\nVia: 1.1 clockwise\r\n"
+    "Proxy-Status: clockwise; error=proxy_internal_response\r\n\r\nshort of memory\n";
+
+// Whoever connects twice as fast as we can look must not make us look at every idle connection.
+constexpr std::size_t kLooks = 8;
+
+constexpr std::uint64_t kIdleForAWhile = 1'000'000'000;  // nanoseconds
+
+void turn_away(int descriptor, std::string_view answer) {
+  (void)!::send(descriptor, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::shutdown(descriptor, SHUT_WR);
+  // What the client has sent already is taken, or the close would be a reset that may overtake the
+  // answer.
+  std::array<char, 4096> unread;
+  (void)!::recv(descriptor, unread.data(), unread.size(), MSG_DONTWAIT);
+  ::close(descriptor);
+}
 
 std::string_view text_of(const sockaddr_storage& address, std::array<char, kTextSize>& text) {
   if (address.ss_family == AF_INET) {
@@ -138,7 +158,12 @@ void Listener::accept_soon() {
 
 void Listener::accept_ready() {
   context_.loop.refresh();
-  for (int i = 0; i < kAcceptsPerEvent; ++i) {
+  if (!accept_waiting(kAcceptsPerEvent)) return pause_accepting();
+  accept_soon();
+}
+
+std::optional<bool> Listener::accept_waiting(int most) {
+  for (int i = 0; i < most; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     const int fd = ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&address),
@@ -147,17 +172,18 @@ void Listener::accept_ready() {
       admit(fd, address);
       continue;
     }
-    if (errno == EAGAIN) break;
+    if (errno == EAGAIN) return false;
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return pause_accepting();
+      return std::nullopt;
     }
     // Anything else concerns one connection that is gone already.
   }
-  accept_soon();
+  return true;
 }
 
 // Descriptors have run out: spinning on accept would only burn the core. The backlog holds them.
 void Listener::pause_accepting() {
+  context_.loop.free_descriptors();
   pause_.expires_after(kPause);
   pause_.async_wait([this](const boost::system::error_code& error) {
     if (!error && accepting_) accept_ready();
@@ -166,20 +192,59 @@ void Listener::pause_accepting() {
 
 void Listener::admit(int descriptor, const sockaddr_storage& address) {
   cells_.accepted.add();
-  if (sessions_.size() >= spec_->max_connections_per_worker) {
-    cells_.rejected[static_cast<std::size_t>(metrics::Rejected::limit)].add();
-    (void)!::send(descriptor, kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    ::close(descriptor);
-    return;
-  }
+  const auto refuse = [&](metrics::Rejected reason, std::string_view answer) {
+    cells_.rejected[static_cast<std::size_t>(reason)].add();
+    turn_away(descriptor, answer);
+  };
+  if (context_.admission->short_of_memory.load(std::memory_order_relaxed))
+    return refuse(metrics::Rejected::memory, kShortOfMemory);
   std::array<char, kTextSize> text;
-  auto* session = new Session(*this, address.ss_family, descriptor, text_of(address, text));
+  const std::string_view client = text_of(address, text);
+  const std::uint32_t per_client = spec_->config.limits.per_client;
+  const bool counted = per_client != 0 && !client.empty();
+  upstream::ClientCounts& clients = spec_->counters->clients;
+  if (counted && !clients.admit(client, per_client)) return refuse(metrics::Rejected::limit, kFull);
+  if (!has_room(descriptor)) {
+    if (counted) clients.leave(client);
+    return refuse(metrics::Rejected::limit, kFull);
+  }
+  auto* session =
+      new (context_.sessions) Session(*this, address.ss_family, descriptor, client, counted);
   session->slot = static_cast<std::uint32_t>(sessions_.size());
   sessions_.push_back(session);
   session->start();
 }
 
+// Whoever has a request to send goes before those who have none.
+bool Listener::has_room(int descriptor) {
+  if (descriptor >= context_.admission->client_descriptors && !context_.loop.free_descriptors())
+    return false;
+  return sessions_.size() < spec_->max_connections_per_worker || close_idle(1) > 0;
+}
+
+std::size_t Listener::close_idle(std::size_t most) {
+  const std::uint64_t now = context_.loop.now_ns();
+  std::size_t closed = close_some(idle_, most, now - kIdleForAWhile);
+  if (closed < most) closed += close_some(silent_, most - closed, now);
+  if (closed < most) closed += close_some(idle_, most - closed, now);
+  return closed;
+}
+
+// Of those that have waited since `since_ns` or longer.
+std::size_t Listener::close_some(Waiting& waiting, std::size_t most, std::uint64_t since_ns) {
+  std::size_t closed = 0;
+  auto next = waiting.begin();
+  for (std::size_t looks = most + kLooks; looks > 0 && next != waiting.end() && closed < most;
+       --looks) {
+    auto& session = static_cast<Session&>(*next++);
+    if (session.waits_since_ns() > since_ns) break;
+    if (session.close_if_idle()) ++closed;
+  }
+  return closed;
+}
+
 void Listener::leave(Session& session) {
+  if (session.counted()) spec_->counters->clients.leave(session.client_ip());
   const std::uint32_t slot = session.slot;
   sessions_[slot] = sessions_.back();
   sessions_[slot]->slot = slot;
@@ -189,6 +254,8 @@ void Listener::leave(Session& session) {
 
 void Listener::drain() {
   draining_ = true;
+  // Who has connected already would be reset by the close.
+  if (accepting_) (void)accept_waiting(kBacklog);
   stop_accepting();
   for (Session* session : std::vector<Session*>(sessions_)) session->drain();
 }

@@ -9,8 +9,10 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +24,10 @@
 namespace clockwise::proxy {
 
 class Session;
+
+// The place of a session among those without a request.
+using IdleLink =
+    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 class Listener {
  public:
@@ -45,19 +51,33 @@ class Listener {
   }
 
   void leave(Session& session);
+  // It waits for a request; `first`: it has not had one yet.
+  void now_idle(IdleLink& session, bool first) { (first ? silent_ : idle_).push_back(session); }
+  // Ends up to `most` connections without a request; how many it were. First those that have been
+  // idle for a while, which their clients expect; then those that never sent anything; then the
+  // rest.
+  std::size_t close_idle(std::size_t most);
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }
-  // Stops accepting; sessions end with their next answer, or soon when no request comes.
+  // Takes who is waiting and stops accepting; sessions end with their next answer, or soon when no
+  // request comes.
   void drain();
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   void drop_all();
 
  private:
+  // Sessions without a request, the one that has waited longest first.
+  using Waiting = boost::intrusive::list<IdleLink, boost::intrusive::constant_time_size<false>>;
+
   void bind(boost::system::error_code& error);
   void share(boost::system::error_code& error);
   void accept_soon();
   void accept_ready();
+  // Accepts up to `most`; nothing when descriptors have run out, else whether more may wait.
+  [[nodiscard]] std::optional<bool> accept_waiting(int most);
   void pause_accepting();
   void admit(int descriptor, const sockaddr_storage& address);
+  [[nodiscard]] bool has_room(int descriptor);
+  std::size_t close_some(Waiting& waiting, std::size_t most, std::uint64_t since_ns);
 
   Context& context_;
   std::shared_ptr<const ListenerSpec> spec_;
@@ -71,6 +91,7 @@ class Listener {
   bool accepting_ = false;
   bool draining_ = false;
   std::vector<Session*> sessions_;
+  Waiting idle_, silent_;
 };
 
 }  // namespace clockwise::proxy

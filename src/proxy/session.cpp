@@ -24,17 +24,20 @@ io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
 
 }  // namespace
 
-Session::Session(Listener& listener, int family, int descriptor, std::string_view client_ip)
+Session::Session(Listener& listener, int family, int descriptor, std::string_view client_ip,
+                 bool counted)
     : listener_(listener),
       client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
       trusted_(listener.trusts(client_ip)),
+      counted_(counted),
       ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
   std::ranges::copy(client_ip, ip_.begin());
 }
 
 void Session::start() {
-  listener_.cells().connections_idle.add();
-  wait_for_request();
+  now_idle();
+  const config::ListenerTimeouts& timeouts = listener_.config().timeouts;
+  wait_for_octets(ms(timeouts.first_byte.value_or(timeouts.header)));
 }
 
 void Session::become(State to) noexcept {
@@ -42,15 +45,22 @@ void Session::become(State to) noexcept {
   metrics::ListenerCells& cells = listener_.cells();
   if (state_ == State::idle) {
     cells.connections_idle.sub();
+    IdleLink::unlink();
   } else if (state_ != State::gone) {
     cells.connections_active.sub();
   }
   if (to == State::idle) {
-    cells.connections_idle.add();
+    now_idle();
   } else if (to != State::gone) {
     cells.connections_active.add();
   }
   state_ = to;
+}
+
+void Session::now_idle() noexcept {
+  listener_.cells().connections_idle.add();
+  head_started_ns_ = listener_.context().loop.now_ns();
+  listener_.now_idle(*this, requests_ == 0);
 }
 
 void Session::set_deadline(io::Milliseconds at) noexcept {
@@ -60,10 +70,13 @@ void Session::set_deadline(io::Milliseconds at) noexcept {
 void Session::wait_for_request() {
   become(State::idle);
   scanned_ = 0;
-  if (listener_.draining()) return leave(false);
   client_->release_empty_block();
+  wait_for_octets(ms(listener_.config().timeouts.idle));
+}
+
+void Session::wait_for_octets(io::Milliseconds patience) {
   client_->read_soon();
-  set_deadline(listener_.context().loop.now() + ms(listener_.config().timeouts.idle));
+  set_deadline(listener_.context().loop.now() + (listener_.draining() ? kDrainGrace : patience));
 }
 
 void Session::on_read(const io::error_code& error, std::size_t n) {
@@ -94,7 +107,8 @@ bool Session::only_blank_lines() {
 }
 
 void Session::on_readable(const io::error_code& error) {
-  if (exchange_ != nullptr) exchange_->on_client_readable(error);
+  if (exchange_ != nullptr) return exchange_->on_client_readable(error);
+  if (state_ == State::idle && !client_->in().empty()) read_head();  // from go_on_next_turn()
 }
 
 void Session::on_writable(const io::error_code& error) {
@@ -105,6 +119,7 @@ void Session::on_writable(const io::error_code& error) {
 // leaves the state idle and the loop goes on; one that waits comes back through exchange_done().
 void Session::read_head() {
   Context& context = listener_.context();
+  std::uint32_t answered = 0;
   reading_heads_ = true;
   do {
     io::Buffer& in = client_->in();
@@ -113,18 +128,24 @@ void Session::read_head() {
       wait_for_request();
       break;
     }
+    const auto& limits = listener_.config().limits;
+    if (answered++ == limits.pipelined) {
+      go_on_next_turn();
+      break;
+    }
     if (state_ == State::idle) {
       become(State::head);
       head_started_ns_ = context.loop.refresh();
     }
-    const auto& limits = listener_.config().limits;
-    const auto progress = http::scan_request(in.view(), {limits.header_size, limits.headers},
-                                             context.request, scanned_);
+    const auto progress =
+        http::scan_request(in.view(), {limits.header_size, limits.headers, limits.uri_size},
+                           context.request, scanned_);
     if (progress == http::Progress::incomplete) {
       wait_for_more_head();
       break;
     }
     scanned_ = 0;
+    ++requests_;
     become(State::exchange);
     exchange_ = &context.take_exchange();
     if (progress == http::Progress::complete) {
@@ -140,8 +161,16 @@ void Session::wait_for_more_head() {
   io::Buffer& in = client_->in();
   if (in.full()) in.reserve(listener_.config().limits.header_size + std::size_t{1});
   client_->read_soon();
-  const io::Milliseconds started = head_started_ns_ / 1'000'000;
-  set_deadline(started + ms(listener_.config().timeouts.header));
+  const config::ListenerTimeouts& timeouts = listener_.config().timeouts;
+  io::Milliseconds patience = ms(timeouts.header);
+  if (timeouts.request.count() != 0) patience = std::min(patience, ms(timeouts.request));
+  set_deadline(head_started_ns_ / 1'000'000 + patience);
+}
+
+// One client's pipeline must not hold up the others: the rest of it waits in the buffer.
+void Session::go_on_next_turn() {
+  client_->readable_soon();
+  set_deadline(listener_.context().loop.now() + ms(listener_.config().timeouts.idle));
 }
 
 void Session::exchange_done(bool keep, bool clean) {
@@ -198,6 +227,13 @@ void Session::on_deadline() {
 
 void Session::drain() {
   if (state_ == State::idle) set_deadline(listener_.context().loop.now() + kDrainGrace);
+}
+
+// A read that waits owns no block; one that has one may be about to bring a request.
+bool Session::close_if_idle() {
+  if (client_->in().has_block() || client_->has_news()) return false;
+  leave(false);
+  return true;
 }
 
 void Session::drop() {

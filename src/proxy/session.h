@@ -18,22 +18,36 @@
 
 namespace clockwise::proxy {
 
-class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines::Node {
+class Session final : public io::Stream::Owner,
+                      public io::Mortal,
+                      public IdleLink,
+                      public io::InSlabs,
+                      io::Deadlines::Node {
  public:
-  Session(Listener& listener, int family, int descriptor, std::string_view client_ip);
+  // `counted`: it counts as one of its client's connections (limits.per_client).
+  Session(Listener& listener, int family, int descriptor, std::string_view client_ip, bool counted);
   ~Session() override = default;
 
   void start();
   // Stops at the next chance: with the answer under way, or soon when no request comes.
   void drain();
   void drop();  // now, whatever is under way
+  // Ends a connection without a request, to make room; not one whose next request is here already.
+  bool close_if_idle();
 
   // --- for the exchange under way ---
   [[nodiscard]] io::Stream& client() noexcept { return *client_; }
   [[nodiscard]] Listener& listener() noexcept { return listener_; }
   [[nodiscard]] std::string_view client_ip() const noexcept { return {ip_.data(), ip_size_}; }
   [[nodiscard]] bool trusted() const noexcept { return trusted_; }
+  [[nodiscard]] bool counted() const noexcept { return counted_; }
+  // Whether another request may follow the one under way.
+  [[nodiscard]] bool may_go_on() const noexcept {
+    const std::uint32_t limit = listener_.config().limits.requests;
+    return !listener_.draining() && (limit == 0 || requests_ < limit);
+  }
   [[nodiscard]] std::uint64_t head_started_ns() const noexcept { return head_started_ns_; }
+  [[nodiscard]] std::uint64_t waits_since_ns() const noexcept { return head_started_ns_; }
   void set_deadline(io::Milliseconds at) noexcept;
   // The answer is out. `keep`: the connection goes on; `clean`: the request was read to its end.
   void exchange_done(bool keep, bool clean);
@@ -57,19 +71,24 @@ class Session final : public io::Stream::Owner, public io::Mortal, io::Deadlines
   [[nodiscard]] bool only_blank_lines();
   void wait_for_more_head();
   void wait_for_request();
+  void wait_for_octets(io::Milliseconds patience);
+  void go_on_next_turn();
   void linger();
   void drain_lingering(const io::error_code& error);
   void leave(bool as_error);
   void become(State to) noexcept;
+  void now_idle() noexcept;
 
   Listener& listener_;
   std::unique_ptr<io::Stream> client_;
   Exchange* exchange_ = nullptr;
-  std::uint64_t head_started_ns_ = 0;
+  std::uint64_t head_started_ns_ = 0;  // or, without a request: since when it waits
   std::size_t scanned_ = 0;
+  std::uint32_t requests_ = 0;  // begun on this connection
   io::Milliseconds linger_until_ = 0;
   State state_ = State::idle;
   bool trusted_ = false;
+  const bool counted_;
   bool reading_heads_ = false;  // in the loop of read_head()
   std::uint8_t ip_size_ = 0;
   std::array<char, 46> ip_;

@@ -33,10 +33,13 @@ std::uint64_t random_seed() {
 
 class Worker::Impl {
  public:
-  Impl(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log)
+  Impl(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<const Admission> admission)
       : cells_(cells),
-        context_(index, std::move(log), random_seed()),
-        work_(context_.loop.io.get_executor()) {}
+        busy_before_(cells.busy_ns.get()),
+        context_(index, std::move(admission), random_seed()),
+        work_(context_.loop.io.get_executor()) {
+    context_.loop.free_descriptors = [this] { return free_descriptors(); };
+  }
 
   ~Impl() { stop(); }
 
@@ -90,6 +93,7 @@ class Worker::Impl {
       next.push_back(make_view(pool));
       views[pool->config.name] = next.back().get();
     }
+    context_.log = state.log;
     auto result = take_over_listeners(state, views);
     for (auto& view : views_) old_views_.push_back(std::move(view));
     views_ = std::move(next);
@@ -202,11 +206,22 @@ class Worker::Impl {
     std::erase_if(leaving_, [](const auto& listener) { return listener->sessions() == 0; });
   }
 
+  // Descriptors have run out: clients without a request make room, and where there are none,
+  // connections to servers that nobody uses.
+  bool free_descriptors() {
+    constexpr std::size_t kAtOnce = 16;
+    std::size_t closed = 0;
+    for (auto& listener : listeners_) closed += listener->close_idle(kAtOnce);
+    if (closed > 0) return true;
+    for (auto& [key, servers] : servers_) closed += servers->close_idle();
+    return closed > 0;
+  }
+
   void on_tick(std::uint64_t delay_ns) {
     cells_.loop_delay.observe(delay_ns);
     timespec used{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    const auto busy = static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
+    const auto busy = busy_before_ + static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
                       static_cast<std::uint64_t>(used.tv_nsec);
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
     for (auto& [key, servers] : servers_) servers->on_tick();
@@ -222,6 +237,7 @@ class Worker::Impl {
   }
 
   metrics::WorkerCells& cells_;
+  const std::uint64_t busy_before_;  // of an earlier worker with this index
   Context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::map<ServerKey, std::unique_ptr<ServerConnections>> servers_;
@@ -233,8 +249,9 @@ class Worker::Impl {
   bool started_ = false;
 };
 
-Worker::Worker(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log)
-    : impl_(std::make_unique<Impl>(index, cells, std::move(log))) {}
+Worker::Worker(std::size_t index, metrics::WorkerCells& cells,
+               std::shared_ptr<const Admission> admission)
+    : impl_(std::make_unique<Impl>(index, cells, std::move(admission))) {}
 Worker::~Worker() = default;
 Result<void> Worker::open(const WorkerState& state) { return impl_->open(state); }
 void Worker::start() { impl_->start(); }

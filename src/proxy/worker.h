@@ -19,6 +19,7 @@
 namespace clockwise::proxy {
 
 class AccessLog;
+struct Admission;
 
 // A listener as workers need it; the socket itself is opened per worker (SO_REUSEPORT). A unix
 // socket cannot be: each worker accepts from a duplicate of the one that listens.
@@ -33,12 +34,14 @@ struct ListenerSpec {
 struct WorkerState {
   std::shared_ptr<const upstream::Routing> routing;
   std::vector<std::shared_ptr<const ListenerSpec>> listeners;
+  std::shared_ptr<AccessLog> log;  // null: off
 };
 
 class Worker {
  public:
-  // `index` picks the counters. `log` may be null (access_log: off).
-  Worker(std::size_t index, metrics::WorkerCells& cells, std::shared_ptr<AccessLog> log);
+  // `index` picks the counters, which no other running worker may have.
+  Worker(std::size_t index, metrics::WorkerCells& cells,
+         std::shared_ptr<const Admission> admission);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -1,5 +1,7 @@
 #include "runtime/effective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -38,12 +40,18 @@ void keep(const std::string& path, const T& running, T& asked, Effective& effect
 
 }  // namespace
 
-Effective keep_until_restart(const config::Config& running, config::Config asked) {
+Effective keep_until_restart(const config::Config& running, config::Config asked,
+                             std::size_t max_workers) {
   Effective effective{std::move(asked), {}};
   config::Config& config = effective.config;
-  keep("workers", running.workers, config.workers, effective);
+  // Another user may not open further sockets on the ports that root has taken.
+  const std::size_t most = running.user.empty() ? max_workers : running.workers;
+  if (config.workers > most) {
+    config.workers = running.workers;
+    effective.not_applied.push_back({"workers", fmt::format("more than {} need a restart", most)});
+  }
   keep("admin.address", running.admin.address, config.admin.address, effective);
-  keep("access_log", running.access_log, config.access_log, effective);
+  keep("user", running.user, config.user, effective);
   keep("state_dir", running.state_dir, config.state_dir, effective);
   return effective;
 }

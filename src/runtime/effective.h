@@ -15,9 +15,10 @@ struct Effective {
   std::vector<upstream::NotApplied> not_applied;  // where it differs from what was asked, and why
 };
 
-// Takes over from `running` what cannot change while the process lives: workers, the admin address,
-// the access log.
-[[nodiscard]] Effective keep_until_restart(const config::Config& running, config::Config asked);
+// Takes over from `running` what cannot change while the process lives: the admin address, the
+// user, the state folder, and more workers than `max_workers`.
+[[nodiscard]] Effective keep_until_restart(const config::Config& running, config::Config asked,
+                                           std::size_t max_workers);
 
 // Whether two configurations mean the same: the order of listeners and servers is left out.
 [[nodiscard]] bool same_meaning(const config::Config& a, const config::Config& b);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace clockwise::runtime {
 namespace {
@@ -21,6 +22,16 @@ std::uint64_t raise_descriptor_limit() {
   const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+DescriptorShares descriptor_shares(std::uint64_t descriptors, std::uint32_t workers) noexcept {
+  constexpr std::uint64_t kHighest = std::numeric_limits<int>::max();
+  const std::uint64_t all = std::min(descriptors, kHighest);
+  const auto without = [all](std::uint64_t reserve) {
+    return static_cast<int>(all - std::min(all, reserve));
+  };
+  return {.clients = without(kReserve + kReservePerWorker * workers),
+          .servers = without(kReserve / 2)};
 }
 
 Result<std::uint32_t> automatic_connections(std::uint64_t descriptors, std::uint32_t workers,

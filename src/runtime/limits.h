@@ -10,6 +10,14 @@ namespace clockwise::runtime {
 // Raises the soft limit of open files to the hard one; returns what holds then.
 std::uint64_t raise_descriptor_limit();
 
+// Descriptors that clients may have, and servers beside them: the numbers at which the rest, which
+// is for admin, files and logs, begins.
+struct DescriptorShares {
+  int clients, servers;
+};
+[[nodiscard]] DescriptorShares descriptor_shares(std::uint64_t descriptors,
+                                                 std::uint32_t workers) noexcept;
+
 // What `limits.max_connections: auto` means for each listener on each worker. A client may need a
 // second descriptor towards its server, and some are kept for listening, admin and files. Fails
 // when that leaves hardly any; the message says how many descriptors are needed.

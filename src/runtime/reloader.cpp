@@ -98,7 +98,7 @@ void Reloader::attempt(Attempt& now) {
     return;
   }
   if (!weigh(now) || !find_servers(now)) return;
-  if (open_listeners(now) && hand_over(now)) {
+  if (open_listeners(now) && open_log(now) && hand_over(now)) {
     publish(now);
     now.outcome.result = ReloadResult::applied;
   }
@@ -131,7 +131,8 @@ void Reloader::accept(Attempt& now, config::Loaded loaded, FileMarks marks) {
   for (const config::Problem& warning : loaded.warnings) log::warn("{}", warning.headline());
   if (world_.override_config) world_.override_config(loaded.config);
   if (config_) {
-    Effective effective = keep_until_restart(*config_, std::move(loaded.config));
+    Effective effective =
+        keep_until_restart(*config_, std::move(loaded.config), directory_.max_workers());
     loaded.config = std::move(effective.config);
     now.outcome.not_applied = std::move(effective.not_applied);
   }
@@ -203,12 +204,24 @@ bool Reloader::open_listeners(Attempt& now) {
   return true;
 }
 
+bool Reloader::open_log(Attempt& now) {
+  if (config_ && config_->access_log == now.config->access_log) {
+    now.state.log = state_.log;
+    return true;
+  }
+  auto log = world_.open_log(*now.config);
+  if (!log) return fail_with(now, log.error().message);
+  now.state.log = std::move(*log);
+  return true;
+}
+
 bool Reloader::hand_over(Attempt& now) {
   now.state.routing = assemble(now.changes, now.places, directory_, state_.routing.get(),
                                std::chrono::steady_clock::now());
-  const auto adopted = world_.adopt(now.state);
+  const auto adopted = world_.adopt(now.state, now.config->workers);
   if (adopted) return true;
-  if (state_.routing) (void)world_.adopt(state_);  // all or nothing: back to what ran
+  // All or nothing: back to what ran.
+  if (state_.routing) (void)world_.adopt(state_, config_->workers);
   return fail_with(now, adopted.error().message);
 }
 
@@ -293,8 +306,9 @@ void Reloader::refresh_names(std::chrono::milliseconds patience) {
   count_unresolved(places);
   auto routing = with_places(*state_.routing, places);
   if (!routing) return;
-  proxy::WorkerState next{.routing = std::move(routing), .listeners = state_.listeners};
-  if (const auto adopted = world_.adopt(next); !adopted) {
+  proxy::WorkerState next = state_;
+  next.routing = std::move(routing);
+  if (const auto adopted = world_.adopt(next, config_->workers); !adopted) {
     log::warn("new addresses of servers: {}", adopted.error().message);
     return;
   }
@@ -371,6 +385,7 @@ void Reloader::swap_ring(Attempt& now) {
     return;
   }
   now.state.listeners = state_.listeners;
+  now.state.log = state_.log;
   if (!hand_over(now)) return;
   publish(now);
   now.outcome.result = ReloadResult::applied;

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "config/load.h"
+#include "proxy/access_log.h"
 #include "proxy/worker.h"
 #include "runtime/assemble.h"
 #include "runtime/effective.h"
@@ -41,8 +42,10 @@ class Reloader {
         listen;
     // Gives back the addresses that none of these listeners has.
     std::function<void(const std::vector<config::Listener>&)> keep_only;
-    // Hands the snapshot to every worker and waits until all of them run with it.
-    std::function<Result<void>(const proxy::WorkerState&)> adopt;
+    // The access log that `config` asks for; null: off.
+    std::function<Result<std::shared_ptr<proxy::AccessLog>>(const config::Config&)> open_log;
+    // Hands the snapshot to so many workers and waits until all of them run with it.
+    std::function<Result<void>(const proxy::WorkerState&, std::size_t workers)> adopt;
   };
 
   Reloader(std::string file, upstream::Directory& directory, World world);
@@ -69,6 +72,7 @@ class Reloader {
   // for.
   [[nodiscard]] const FileMarks& marks() const noexcept { return marks_; }
   [[nodiscard]] const config::Config& config() const noexcept { return *config_; }
+  [[nodiscard]] proxy::AccessLog* access_log() const noexcept { return state_.log.get(); }
 
  private:
   // One attempt, while it may still fail.
@@ -90,6 +94,7 @@ class Reloader {
   bool weigh(Attempt& now);
   bool find_servers(Attempt& now);
   bool open_listeners(Attempt& now);
+  bool open_log(Attempt& now);
   bool hand_over(Attempt& now);
   void publish(const Attempt& now);
   void tell_readers();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -20,8 +21,10 @@
 #include "runtime/crew.h"
 #include "runtime/limits.h"
 #include "runtime/log.h"
+#include "runtime/memory_watch.h"
 #include "runtime/notify.h"
 #include "runtime/ports.h"
+#include "runtime/privileges.h"
 #include "runtime/reloader.h"
 #include "runtime/resolver.h"
 #include "runtime/state_dir.h"
@@ -42,6 +45,12 @@ constexpr auto kListenPatience = 5s;
 constexpr auto kSaveHistory = 10s;        // requests that changes moved go on being counted
 constexpr auto kRefreshPatience = 500ms;  // what is late counts at the next refresh
 
+// Counters are sized for the most workers that a reload may ask for.
+std::size_t most_workers(const config::Config& config) {
+  constexpr std::size_t kAlways = 8;
+  return std::max<std::size_t>({config.workers, std::thread::hardware_concurrency(), kAlways});
+}
+
 void print_problems(const std::vector<config::Problem>& problems) {
   for (const config::Problem& problem : problems) fmt::print(stderr, "{}\n", problem.text());
 }
@@ -59,11 +68,13 @@ class Supervisor {
   // Start, on the main thread.
   bool start();
   bool load();
-  bool open_access_log(const config::Config& config);
+  bool find_user(const config::Config& config);
+  Result<std::shared_ptr<proxy::AccessLog>> open_access_log(const config::Config& config);
   bool open_state_dir(const config::Config& config);
   Result<proxy::ListenerSpec> listen(const config::Config& config,
                                      const config::Listener& listener);
   bool start_admin();
+  bool drop_privileges();
   void start_watching();
   void announce() const;
   Reloader::World world();
@@ -94,7 +105,9 @@ class Supervisor {
   asio::signal_set signals_{main_};
   asio::steady_timer shutdown_timer_{main_};
   asio::executor_work_guard<asio::io_context::executor_type> stay_{main_.get_executor()};
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
+  const std::shared_ptr<proxy::Admission> admission_ = std::make_shared<proxy::Admission>();
+  MemoryWatch memory_{main_, admission_};
 
   asio::io_context control_{1};
   asio::executor_work_guard<asio::io_context::executor_type> control_stay_{control_.get_executor()};
@@ -103,8 +116,8 @@ class Supervisor {
   Resolver resolver_;
   Ports ports_;
   std::unique_ptr<upstream::Directory> directory_;
+  std::optional<Identity> identity_;     // to become
   std::unique_ptr<StateDir> state_dir_;  // null: the history ends with the process
-  std::shared_ptr<proxy::AccessLog> access_log_;
   std::unique_ptr<Crew> crew_;
   Checker checker_;
   bool running_ = false;  // the workers' threads are up
@@ -135,8 +148,9 @@ int Supervisor::run() {
 // --- start ------------------------------------------------------------------------------------
 
 bool Supervisor::start() {
-  if (!load() || !start_admin()) return false;
+  if (!load() || !start_admin() || !drop_privileges()) return false;
   start_watching();
+  memory_.configure(reloader_->config().overload);
   crew_->start();
   running_ = true;
   control_thread_ = std::thread([this] { control_.run(); });
@@ -155,28 +169,45 @@ bool Supervisor::load() {
   }
   auto& loaded = std::get<config::Loaded>(result);
   if (settings_.workers) loaded.config.workers = *settings_.workers;
-  directory_ =
-      std::make_unique<upstream::Directory>(loaded.config.workers, upstream::WallClock::now());
+  directory_ = std::make_unique<upstream::Directory>(most_workers(loaded.config),
+                                                     upstream::WallClock::now());
   reloader_ = std::make_unique<Reloader>(settings_.config_file, *directory_, world());
-  if (!open_access_log(loaded.config) || !open_state_dir(loaded.config)) return false;
-  crew_ = std::make_unique<Crew>(loaded.config.workers, directory_->workers(), access_log_);
+  if (!find_user(loaded.config) || !open_state_dir(loaded.config)) return false;
+  const DescriptorShares shares = descriptor_shares(descriptors_, loaded.config.workers);
+  admission_->client_descriptors = shares.clients;
+  admission_->server_descriptors = shares.servers;
+  crew_ = std::make_unique<Crew>(directory_->workers(), admission_,
+                                 [this] { asio::post(control_, [this] { crew_->reap(); }); });
   const auto outcome = reloader_->start(std::move(loaded), std::move(marks));
   print_problems(outcome.errors);
   return outcome.result == ReloadResult::applied;
 }
 
-bool Supervisor::open_access_log(const config::Config& config) {
-  if (!config.access_log) return true;
-  auto log = proxy::AccessLog::open(*config.access_log, directory_->shared_workers());
-  if (log)
-    access_log_ = std::move(*log);
-  else
-    log::error("{}", log.error().message);
-  return access_log_ != nullptr;
+bool Supervisor::find_user(const config::Config& config) {
+  auto who = identity_of(config.user);
+  if (!who) {
+    log::error("{}", who.error().message);
+    return false;
+  }
+  identity_ = std::move(*who);
+  if (identity_)
+    if (const auto made = make_files_for(*identity_, config); !made) {
+      log::error("{}", made.error().message);
+      return false;
+    }
+  return true;
+}
+
+Result<std::shared_ptr<proxy::AccessLog>> Supervisor::open_access_log(
+    const config::Config& config) {
+  if (!config.access_log) return std::shared_ptr<proxy::AccessLog>();
+  const ActingAs user(identity_);
+  return proxy::AccessLog::open(*config.access_log, directory_->shared_workers());
 }
 
 bool Supervisor::open_state_dir(const config::Config& config) {
   if (config.state_dir.empty()) return true;
+  const ActingAs user(identity_);
   auto opened = StateDir::open(config.state_dir);
   if (!opened) {
     log::error("{}", opened.error().message);
@@ -238,6 +269,15 @@ bool Supervisor::start_admin() {
   return true;
 }
 
+// The ports are taken; nothing after this needs to be root.
+bool Supervisor::drop_privileges() {
+  if (!identity_) return true;
+  const auto became = become(*identity_);
+  if (!became) log::error("{}", became.error().message);
+  identity_.reset();
+  return became.has_value();
+}
+
 void Supervisor::start_watching() {
   watcher_ = std::make_unique<Watcher>(
       control_, settings_.read,
@@ -279,8 +319,9 @@ Reloader::World Supervisor::world() {
                        const config::Listener& listener) { return listen(config, listener); },
       .keep_only =
           [this](const std::vector<config::Listener>& listeners) { ports_.keep_only(listeners); },
-      .adopt = [this](const proxy::WorkerState& state) -> Result<void> {
-        auto adopted = running_ ? crew_->adopt(state) : crew_->open(state);
+      .open_log = [this](const config::Config& config) { return open_access_log(config); },
+      .adopt = [this](const proxy::WorkerState& state, std::size_t workers) -> Result<void> {
+        auto adopted = running_ ? crew_->adopt(state, workers) : crew_->open(state, workers);
         if (adopted) checker_.adopt(state.routing);
         return adopted;
       },
@@ -297,9 +338,20 @@ void Supervisor::request_reload(Trigger trigger, bool force,
 
 void Supervisor::reload(Trigger trigger, bool force,
                         const std::function<void(const upstream::ReloadOutcome&)>& done) {
+  // New listeners would take in new work.
+  if (stopping_) {
+    log::info("reload ({}): the process is stopping, nothing changes", to_string(trigger));
+    upstream::ReloadOutcome nothing;
+    nothing.trigger = trigger;
+    nothing.config_digest = directory_->view().config_digest;
+    if (done) done(nothing);
+    return;
+  }
   notify_reloading();
   const upstream::ReloadOutcome outcome = reloader_->reload(trigger, force);
   watcher_->watch(reloader_->marks());
+  asio::post(main_,
+             [this, overload = reloader_->config().overload] { memory_.configure(overload); });
   notify_manager(fmt::format("READY=1\nSTATUS=Last reload {}, configuration {}",
                              to_string(outcome.result), outcome.config_digest));
   save_history();  // before the answer: what was told is not lost by a crash
@@ -362,7 +414,9 @@ void Supervisor::on_signal(int number) {
       break;
     case SIGUSR1:
       log::info("SIGUSR1: the access log is opened again");
-      if (access_log_) access_log_->reopen();
+      asio::post(control_, [this] {
+        if (proxy::AccessLog* log = reloader_->access_log()) log->reopen();
+      });
       break;
     default:
       if (stopping_)

@@ -190,8 +190,10 @@ void ServerConnections::end(std::unique_ptr<ServerConnection> connection) {
   if (!queue_.empty()) wake_waiters();
 }
 
-void ServerConnections::close_idle() {
+std::size_t ServerConnections::close_idle() {
+  const std::size_t closed = idle_.size();
   while (!idle_.empty()) remove_idle(*idle_.back());
+  return closed;
 }
 
 void ServerConnections::retire() {

@@ -127,7 +127,7 @@ class ServerConnections {
   [[nodiscard]] bool disposable() const noexcept {
     return retired_ && holders_ == 0 && lent_ == 0 && !wake_posted_;
   }
-  void close_idle();
+  std::size_t close_idle();  // how many there were
 
  private:
   friend class ServerConnection;

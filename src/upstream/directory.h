@@ -21,6 +21,7 @@
 #include "config/load.h"
 #include "config/model.h"
 #include "metrics/cells.h"
+#include "upstream/client_counts.h"
 #include "upstream/history.h"
 #include "upstream/plan.h"
 #include "upstream/routing.h"
@@ -62,6 +63,7 @@ struct ListenerCounters {
       : name(std::move(listener_name)), cells(workers) {}
   const std::string name;
   metrics::PerWorker<metrics::ListenerCells> cells;
+  ClientCounts clients;
   std::string bound_address;  // with the port that was taken for port 0; set before it is published
 };
 

@@ -714,8 +714,9 @@ class Clients(Trouble):
 
     def test_more_connections_than_are_allowed(self):
         self.begin(listener={"limits": {"max_connections": 20}})
-        crowd = self.crowd(40)
-        self.proxy.wait_metric(22, "clockwise_http_connections_rejected_total", reason="limit")
+        crowd = self.crowd(40)  # silent ones make room for each other, busy ones do not
+        self.others.go_on()
+        self.assertLessEqual(self.proxy.page().sum("clockwise_http_connections"), 20)
         self.others.go_on()
         for sock in crowd:
             sock.close()

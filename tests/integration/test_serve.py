@@ -335,9 +335,9 @@ class Reload(unittest.TestCase):
 
     def test_what_needs_a_restart_is_said(self):
         with Proxy(configuration(servers(4))) as proxy:
-            reply = proxy.reload(configuration(servers(5), workers=2)).json()
+            reply = proxy.reload(configuration(servers(5), workers=1000, state_dir="/x")).json()
             self.assertEqual(reply["result"], "applied")
-            self.assertEqual([left["path"] for left in reply["not_applied"]], ["workers"])
+            self.assertEqual([left["path"] for left in reply["not_applied"]], ["workers", "state_dir"])
 
     def test_no_request_fails_during_reloads(self):
         with Upstream("a") as a, Upstream("b") as b, Upstream("c") as c:

@@ -460,6 +460,18 @@ TEST(ScanRequest, HoldsToItsLimits) {
             431);
 }
 
+TEST(ScanRequest, HoldsATargetToItsLimit) {
+  const HeadLimits limits{.target = 16};
+  const std::string rest = " HTTP/1.1\r\nHost: h\r\n\r\n";
+  RequestHead head;
+  EXPECT_EQ(scan("GET /" + std::string(15, 'a') + rest, head, limits), Progress::complete);
+  for (const std::string& target : {"/" + std::string(16, 'a'), std::string("http://h.example/")}) {
+    EXPECT_EQ(scan("GET " + target + rest, head, limits), Progress::refused) << target;
+    EXPECT_EQ(head.refusal.status, 414);
+    EXPECT_EQ(head.refusal.reason, HeadError::uri_too_long);
+  }
+}
+
 // What the head held before, for another connection, must not show in the answer.
 TEST(ScanRequest, KnowsWhatItRefusesForItsSize) {
   const HeadLimits limits{.size = 64, .fields = 5};

@@ -80,6 +80,8 @@ TEST_P(HostileField, StaysOneLineOfValidJson) {
   boost::system::error_code failed;
   boost::json::parse(line, failed);  // also refuses invalid UTF-8
   EXPECT_FALSE(failed) << line;
+  for (const std::string_view acts : {"\xC2\x9B", "\xE2\x80\xAE", "\x1b"})
+    EXPECT_EQ(line.find(acts), std::string::npos) << line;
 }
 
 TEST_P(HostileField, StaysOneLineOfPlainText) {
@@ -98,7 +100,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Hostile{"backslash", "a\\"}, Hostile{"nul", std::string("a\0b", 3)},
                     Hostile{"escape", "\x1b[31m"}, Hostile{"lone_lead", "\xC3"},
                     Hostile{"overlong", "\xC0\xAF"}, Hostile{"surrogate", "\xED\xA0\x80"},
-                    Hostile{"above_unicode", "\xF4\x90\x80\x80"}, Hostile{"lone_tail", "\x80z"}),
+                    Hostile{"above_unicode", "\xF4\x90\x80\x80"}, Hostile{"lone_tail", "\x80z"},
+                    Hostile{"c1_control",
+                            "\xC2\x9B"
+                            "31m"},
+                    Hostile{"turns_direction",
+                            "\xE2\x80\xAE"
+                            "x"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(AccessLine, KeepsValidUnicode) {

@@ -28,6 +28,7 @@ class SlowStream final : public io::Stream {
   }
   bool has_news() noexcept override { return false; }
   void wait_writable() override {}
+  std::size_t unsent() const noexcept override { return 0; }
   void wait_readable() override {}
   int splice_handle() const noexcept override { return -1; }
   void connect(const io::Endpoint&) override {}

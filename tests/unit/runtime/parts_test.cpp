@@ -122,6 +122,15 @@ TEST(DescriptorLimit, TooFewIsAnErrorThatSaysHowMany) {
   EXPECT_THAT(connections.error().message, HasSubstr("open files is 64"));
 }
 
+TEST(DescriptorLimit, KeepsSomeFromClientsAndFewerFromServers) {
+  const DescriptorShares shares = descriptor_shares(1024, 2);
+  EXPECT_LT(shares.clients, shares.servers);
+  EXPECT_LT(shares.servers, 1024 - 16);
+  EXPECT_GT(shares.clients, static_cast<int>(automatic_connections(1024, 2, 1).value()));
+  EXPECT_EQ(descriptor_shares(10, 1).clients, 0);
+  EXPECT_GT(descriptor_shares(std::uint64_t{1} << 40U, 1).clients, 1'000'000);
+}
+
 TEST(Names, NumericAddressesNeedNoLookup) {
   EXPECT_FALSE(host_name(loopback(80)));
   EXPECT_FALSE(host_name({.text = "[::1]:80", .host = "::1", .port = 80, .path = {}}));
@@ -166,7 +175,7 @@ class UntilRestart : public testing::TestWithParam<LeftRow> {};
 TEST_P(UntilRestart, SaysWhatItCouldNotApply) {
   config::Config asked = running();
   GetParam().change(asked);
-  const Effective effective = keep_until_restart(running(), asked);
+  const Effective effective = keep_until_restart(running(), asked, 8);
   std::vector<std::string> paths;
   for (const auto& left : effective.not_applied) paths.push_back(left.path);
   EXPECT_EQ(paths, GetParam().paths);
@@ -175,16 +184,30 @@ TEST_P(UntilRestart, SaysWhatItCouldNotApply) {
 INSTANTIATE_TEST_SUITE_P(
     Effective, UntilRestart,
     testing::Values(LeftRow{"nothing", [](auto&) {}, {}},
-                    LeftRow{"workers", [](auto& c) { c.workers = 7; }, {"workers"}},
+                    LeftRow{"workers_are_live", [](auto& c) { c.workers = 8; }, {}},
+                    LeftRow{"too_many_workers", [](auto& c) { c.workers = 9; }, {"workers"}},
+                    LeftRow{"user", [](auto& c) { c.user = "nobody"; }, {"user"}},
+                    LeftRow{"state_dir", [](auto& c) { c.state_dir = "/x"; }, {"state_dir"}},
                     LeftRow{
                         "admin", [](auto& c) { c.admin.address = loopback(1); }, {"admin.address"}},
                     LeftRow{"token_is_live", [](auto& c) { c.admin.token = "secret"; }, {}},
-                    LeftRow{"access_log", [](auto& c) { c.access_log.reset(); }, {"access_log"}},
+                    LeftRow{"access_log_is_live", [](auto& c) { c.access_log.reset(); }, {}},
                     LeftRow{"timeouts_are_live",
                             [](auto& c) { c.listeners[0].timeouts.idle = std::chrono::seconds(1); },
                             {}},
                     LeftRow{"listeners_are_live", [](auto& c) { c.listeners.pop_back(); }, {}}),
     [](const auto& row) { return std::string(row.param.name); });
+
+TEST(UntilRestart, AnotherUserOpensNoMoreSocketsOnTheSamePorts) {
+  config::Config now = running();
+  now.user = "nobody";
+  now.workers = 2;
+  config::Config asked = now;
+  asked.workers = 3;
+  EXPECT_EQ(keep_until_restart(now, asked, 8).not_applied.size(), 1u);
+  asked.workers = 1;
+  EXPECT_TRUE(keep_until_restart(now, asked, 8).not_applied.empty());
+}
 
 TEST(SameMeaning, LeavesOutTheOrder) {
   config::Config reordered = running();

@@ -85,8 +85,15 @@ class ReloaderTest : public testing::Test {
               return Result<proxy::ListenerSpec>(spec);
             },
         .keep_only = [](const auto&) {},
+        .open_log =
+            [this](const config::Config& config) -> Result<std::shared_ptr<proxy::AccessLog>> {
+          ++logs_opened_;
+          if (config.access_log && config.access_log->file == "/refused") return fail("refused");
+          return std::shared_ptr<proxy::AccessLog>();
+        },
         .adopt =
-            [this](const proxy::WorkerState& state) {
+            [this](const proxy::WorkerState& state, std::size_t workers) {
+              adopted_workers_ = workers;
               adopted_.push_back(state);
               return Result<void>();
             },
@@ -97,7 +104,8 @@ class ReloaderTest : public testing::Test {
   HostAddresses hosts_{{"a.test", {boost::asio::ip::make_address("192.0.2.1")}}};
   std::string refused_listener_;
   std::vector<proxy::WorkerState> adopted_;
-  upstream::Directory directory_{1, upstream::WallClock::now()};
+  std::size_t adopted_workers_ = 0, logs_opened_ = 0;
+  upstream::Directory directory_{2, upstream::WallClock::now()};
   std::unique_ptr<Reloader> reloader_;
 };
 
@@ -241,6 +249,27 @@ TEST_F(ReloaderTest, PoolsComeAndGoUnguarded) {
   EXPECT_EQ(outcome.result, ReloadResult::applied);
   EXPECT_EQ(adopted_.back().routing->pool("other"), nullptr);
   EXPECT_EQ(directory_.view().remaps_total, 0u);
+}
+
+TEST_F(ReloaderTest, TheAccessLogIsOpenedOnlyWhereItChanges) {
+  start(yaml(numbered(4)));
+  EXPECT_EQ(logs_opened_, 1u);
+  EXPECT_EQ(reload(yaml(numbered(5))).result, ReloadResult::applied);
+  EXPECT_EQ(logs_opened_, 1u);
+  EXPECT_EQ(reload("access_log: off\n" + yaml(numbered(5))).result, ReloadResult::applied);
+  EXPECT_EQ(logs_opened_, 2u);
+  const auto refused = reload("access_log: {file: /refused}\n" + yaml(numbered(6)));
+  EXPECT_EQ(refused.result, ReloadResult::invalid);
+  EXPECT_EQ(reloader_->config().pools[0].servers.size(), 5u);
+}
+
+TEST_F(ReloaderTest, TheNumberOfWorkersIsHandedOver) {
+  start(yaml(numbered(4)));
+  EXPECT_EQ(adopted_workers_, 1u);
+  std::string more = yaml(numbered(4));
+  more.replace(more.find("workers: 1"), 10, "workers: 2");
+  EXPECT_EQ(reload(more).result, ReloadResult::applied);
+  EXPECT_EQ(adopted_workers_, 2u);
 }
 
 TEST_F(ReloaderTest, WhatNeedsARestartIsSaidAndTheRestApplied) {
