@@ -33,12 +33,15 @@ class World {
       server.name = name;
       server.address = {"127.0.0.1:8000", "127.0.0.1", 8000, {}};
       pool->config.servers.push_back(server);
+      auto backend = directory_.backend("pages", server.name);
+      auto mark = std::make_shared<upstream::HealthMark>(backend);
       pool->servers.push_back(
-          {server, {upstream::Endpoint{}}, directory_.backend("pages", server.name)});
+          {server, {upstream::Endpoint{}}, std::move(backend), std::move(mark)});
     }
     pool->ring = *ring::build({.points = 10}, config::members_of(pool->config.servers));
     pool->digest = "0123456789abcdef";
     pool->counters = directory_.pool("pages");
+    pool->health = std::make_shared<upstream::HealthBoard>("pages");
     pool->recent = std::make_shared<upstream::Recent>(1);
     auto routing = std::make_shared<upstream::Routing>();
     routing->pools.push_back(pool);
@@ -70,17 +73,25 @@ class World {
   upstream::Directory directory_{1, upstream::WallClock::time_point{},
                                  [] { return std::chrono::steady_clock::time_point{}; }};
   int changes_ = 0;
-  admin::Api api_{directory_,
-                  {.reload =
-                       [this](upstream::Trigger, bool, const auto& done) {
-                         ++changes_;
-                         done({});
-                       },
-                   .rollback =
-                       [this](std::uint64_t, bool, const auto& done) {
-                         ++changes_;
-                         done({});
-                       }}};
+  admin::Api api_{
+      directory_,
+      {.reload =
+           [this](upstream::Trigger, bool, const auto& done) {
+             ++changes_;
+             done({});
+           },
+       .rollback =
+           [this](std::uint64_t, bool, const auto& done) {
+             ++changes_;
+             done({});
+           },
+       .change_server =
+           [this](const upstream::ServerChange& change, bool, const auto& done) {
+             ++changes_;
+             require(change.state || change.weight);
+             require(!change.weight || (*change.weight >= 0 && *change.weight <= 10'000));
+             done(upstream::ReloadOutcome{});
+           }}};
 };
 
 std::string_view take(std::string_view& input, char end) {
