@@ -62,7 +62,7 @@ TEST(ExplainText, GivesTheReasonOfTheChoice) {
   json::object nobody = home();
   nobody["chosen"] = nobody["reason"] = nobody["previous"] = nullptr;
   EXPECT_THAT(explain_text(nobody),
-              EndsWith("chosen    nobody: no server that a request tries can be reached\n"));
+              EndsWith("chosen    nobody: no server that a request tries can be used\n"));
   nobody["server"] = nullptr;
   EXPECT_THAT(explain_text(nobody), EndsWith("nobody: no server is on the ring\n"));
 }
