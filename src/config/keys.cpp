@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "http/key_template.h"
 
 namespace clockwise::config {
@@ -40,10 +42,12 @@ void read_key_ignore(const Field& field, const std::string& key, std::vector<std
     else
       item.error(parsed.error().message);
   }
-  if (!items->empty() && key.find(kNormalized) == std::string::npos) {
-    field.warn_at(field.place(),
-                  fmt::format("has no effect: the key {} has no {}", quoted(key), kNormalized));
-  }
+  std::ranges::sort(ignore);
+  ignore.erase(std::unique(ignore.begin(), ignore.end()), ignore.end());
+  if (items->empty() || key.find(kNormalized) != std::string::npos) return;
+  field.warn_at(field.place(),
+                fmt::format("has no effect: the key {} has no {}", quoted(key), kNormalized));
+  ignore.clear();
 }
 
 }  // namespace clockwise::config

@@ -11,8 +11,8 @@ namespace clockwise::config {
 // A template; empty text means "{uri}".
 void read_key(const Field& field, std::string& key);
 
-// The query parameters that `key` leaves out where it says {uri:normalized}. REQUIRES: `key` was
-// read.
+// The query parameters that `key` leaves out where it says {uri:normalized}, in the form of
+// Ring::key_ignore. REQUIRES: `key` was read.
 void read_key_ignore(const Field& field, const std::string& key, std::vector<std::string>& ignore);
 
 }  // namespace clockwise::config

@@ -110,8 +110,9 @@ struct Server {
 struct Ring {
   ring::Scheme scheme;        // points: 1024 per unit of weight, a spread of about 3 %
   std::string key = "{uri}";  // template, see http/key_template.h
-  std::vector<std::string>
-      key_ignore;  // query parameters that {uri:normalized} drops; may end in *
+  // Query parameters that {uri:normalized} drops; may end in *. As a set: sorted, each once, and
+  // none where `key` has no {uri:normalized}. Equal lists leave out the same.
+  std::vector<std::string> key_ignore;
 
   friend bool operator==(const Ring&, const Ring&) = default;
 };

@@ -1,17 +1,6 @@
 #include "upstream/pool_key.h"
 
-#include <set>
-#include <string>
-
 namespace clockwise::upstream {
-namespace {
-
-std::set<std::string> ignored(const config::Ring& ring) {
-  if (ring.key.find("{uri:normalized}") == std::string::npos) return {};
-  return {ring.key_ignore.begin(), ring.key_ignore.end()};
-}
-
-}  // namespace
 
 http::KeyTemplate key_template(const config::Ring& ring) {
   return http::KeyTemplate::parse(ring.key, ring.key_ignore).value();
@@ -19,7 +8,7 @@ http::KeyTemplate key_template(const config::Ring& ring) {
 
 bool same_key(const config::Ring& before, const config::Ring& after) {
   return before.key == after.key && before.scheme.hash_tag == after.scheme.hash_tag &&
-         ignored(before) == ignored(after);
+         before.key_ignore == after.key_ignore;
 }
 
 bool same_positions(const Side& before, const Side& after) {

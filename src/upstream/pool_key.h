@@ -11,8 +11,7 @@ namespace clockwise::upstream {
 // REQUIRES: `ring` was validated, as all of a loaded configuration is.
 [[nodiscard]] http::KeyTemplate key_template(const config::Ring& ring);
 
-// Is what is hashed of a request the same text, whatever the hash? The ignored parameters count as
-// a set, and only where the template takes them out.
+// Is what is hashed of a request the same text, whatever the hash?
 [[nodiscard]] bool same_key(const config::Ring& before, const config::Ring& after);
 
 // Does every request have one position for both sides? REQUIRES: both pools exist.

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <boost/json/array.hpp>
-#include <set>
 #include <string_view>
 
 namespace clockwise::upstream {
@@ -54,10 +53,7 @@ json::object ring_settings(const config::Ring& ring) {
     settings[name] = parameter(ring.scheme, name);
   settings["hash_tag"] = ring.scheme.hash_tag;
   settings["key"] = ring.key;
-  json::array ignored;
-  for (const std::string& name : std::set(ring.key_ignore.begin(), ring.key_ignore.end()))
-    ignored.emplace_back(name);
-  settings["key_ignore"] = std::move(ignored);
+  settings["key_ignore"] = json::array(ring.key_ignore.begin(), ring.key_ignore.end());
   return settings;
 }
 

@@ -133,7 +133,7 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   Ring ring;
   ring.scheme.points = 160;
   ring.key = "{host}{uri:normalized}";
-  ring.key_ignore = {"utm_*", "sid"};
+  ring.key_ignore = {"sid", "utm_*"};
   EXPECT_EQ(b.ring, ring);
   EXPECT_EQ(b.servers.at(0),
             (Server{"x", {"h:1", "h", 1, ""}, 2.5, "z", ServerState::draining, "old", 0}));
@@ -154,6 +154,23 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(b.hedge, (Hedge{0.9, 0ms, 0.03}));
   EXPECT_EQ(config.access_log, (AccessLog{"/var/log/a.log", LogFormat::combined, 0.1}));
   EXPECT_EQ(config.metrics, (Metrics{PerBackend::basic, 0ms, 2000}));
+}
+
+TEST(Load, TheIgnoredParametersAreTheSetThatTheKeyLeavesOut) {
+  const auto ignored = [](const std::string& ring) {
+    return loaded(
+               "listeners: [{name: web, address: '127.0.0.1:1', pool: p}]\n"
+               "pools: {p: {servers: [{name: a, address: 'h:1'}], ring: {" +
+               ring + "}}}\n")
+        .config.pools[0]
+        .ring.key_ignore;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(ignored("key: '{uri:normalized}', key_ignore: ['utm_*', sid, 'utm_*']"),
+            (Names{"sid", "utm_*"}));
+  EXPECT_EQ(ignored("key_ignore: [sid], key: '{host}{uri:normalized}'"), Names{"sid"});
+  EXPECT_EQ(ignored("key: '{path}', key_ignore: [sid]"), Names{});
+  EXPECT_EQ(ignored("key_ignore: [sid]"), Names{});
 }
 
 TEST(Load, OffIsAWordThatStaysOne) {

@@ -161,6 +161,21 @@ INSTANTIATE_TEST_SUITE_P(Reloader, SameContent,
                                          Unchanged{"order", yaml({{"b"}, {"a"}})}),
                          [](const auto& row) { return std::string(row.param.name); });
 
+TEST_F(ReloaderTest, IgnoredParametersThatTheKeyDoesNotHaveChangeNothing) {
+  const auto with = [](const std::string& ring) {
+    return yaml({{"a"}, {"b"}}, "    ring: {" + ring + "}\n");
+  };
+  start(with("key: '{path}'"));
+  const std::string digest = pages().digest;
+  EXPECT_EQ(reload(with("key: '{path}', key_ignore: [sid]")).result, ReloadResult::unchanged);
+  ASSERT_EQ(reload(with("key: '{uri:normalized}', key_ignore: [a, b]"), true).result,
+            ReloadResult::applied);
+  EXPECT_NE(pages().digest, digest);
+  EXPECT_EQ(reload(with("key: '{uri:normalized}', key_ignore: [b, a, b]")).result,
+            ReloadResult::unchanged);
+  EXPECT_EQ(directory_.view().remaps_total, 1U);
+}
+
 TEST_F(ReloaderTest, ANewAddressIsAppliedWithoutARemap) {
   start(yaml({{"a"}, {"b"}}));
   const auto counters = pages().servers[0].backend;

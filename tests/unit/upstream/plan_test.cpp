@@ -165,7 +165,6 @@ TEST(Plan, IsAnEstimateOnlyWhereKeysAreMadeInAnotherWay) {
       {"another template", "{uri}", "{host}{uri}", false, "", false},
       {"another hash tag", "{uri}", "{uri}", false, "{}", false},
       {"other parameters ignored", "{uri:normalized}", "{uri:normalized}", true, "", false},
-      {"other parameters ignored by a key without any", "{path}", "{path}", true, "", true},
   };
   for (const KeyChange& row : rows) {
     config::Pool pool = test::pool({server("a"), server("b")});
