@@ -14,22 +14,35 @@ json::object difference(const std::string& pool, json::value server, json::array
   return {{"pool", pool}, {"server", std::move(server)}, {"overridden", std::move(what)}};
 }
 
+// The names of one list that the other has too, in the order of the one.
+std::vector<std::string_view> common_names(const config::Pool& of, const config::Pool& with) {
+  std::unordered_set<std::string_view> known;
+  for (const config::Server& server : with.servers) known.insert(server.name);
+  std::vector<std::string_view> names;
+  for (const config::Server& server : of.servers)
+    if (known.contains(server.name)) names.push_back(server.name);
+  return names;
+}
+
+// Is the order another one than the file's, where the ring goes by it?
+bool reordered(const upstream::View& view, const config::Pool& written,
+               const config::Pool& running) {
+  return view.routing->pool(running.name)->ring->order_matters() &&
+         common_names(written, running) != common_names(running, written);
+}
+
 void add_differences(const upstream::View& view, const config::Pool& running, json::array& all) {
   const config::Pool* written = view.written->pool(running.name);
   if (written != nullptr && written->ring != running.ring)
     all.push_back(difference(running.name, nullptr, json::array{"ring"}));
+  if (written != nullptr && reordered(view, *written, running))
+    all.push_back(difference(running.name, nullptr, json::array{"order"}));
   const WrittenServers servers(view, running.name);
-  const std::size_t before = all.size();
   for (const config::Server& server : running.servers)
     if (json::array what = servers.overridden(server); !what.empty())
       all.push_back(difference(running.name, json::string(server.name), std::move(what)));
   for (const std::string_view name : servers.removed(running))
     all.push_back(difference(running.name, json::string(name), json::array{"removed"}));
-  const bool reordered =
-      written != nullptr && !std::ranges::equal(written->servers, running.servers, {},
-                                                &config::Server::name, &config::Server::name);
-  if (all.size() == before && reordered)
-    all.push_back(difference(running.name, nullptr, json::array{"order"}));
 }
 
 }  // namespace

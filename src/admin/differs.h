@@ -31,7 +31,8 @@ class WrittenServers {
 };
 
 // [{"pool", "server", "overridden": […]}]: one entry for each server that differs, with "removed"
-// for one that only the file has, and one with server null and "ring" where the ring's settings do.
+// for one that only the file has, and one with server null and "ring" where the ring's settings do,
+// or "order" where the ring goes by the order of the list.
 [[nodiscard]] boost::json::array differs_from_file(const upstream::View& view);
 
 }  // namespace clockwise::admin

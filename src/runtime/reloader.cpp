@@ -349,9 +349,11 @@ upstream::ReloadOutcome Reloader::go_back(std::uint64_t id, const std::string& p
   Attempt now = begin_override(force);
   now.act = fmt::format("rollback of change {}", id);
   config::Pool& changed = *std::ranges::find(now.config->pools, pool, &config::Pool::name);
+  const config::Pool& written = *written_->pool(pool);
+  there = brought_up_to_date(std::move(there), changed, written);
   changed.ring = there.ring;
   changed.servers = there.servers;
-  now.overrides.set(*written_->pool(pool), std::move(there));
+  now.overrides.set(written, std::move(there));
   const upstream::Pool& running = *state_.routing->pool(pool);
   if (upstream::ring_digest(changed, running.ring->order_matters()) == running.digest)
     now.outcome.result = ReloadResult::unchanged;

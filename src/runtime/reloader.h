@@ -54,9 +54,9 @@ class Reloader {
   // the result is not `applied`, nothing runs.
   upstream::ReloadOutcome start(config::Loaded loaded, FileMarks marks);
   upstream::ReloadOutcome reload(upstream::Trigger trigger, bool force);
-  // Back to the ring and the servers of a pool before the change `id` of the history: judged,
-  // applied and recorded as a reload is, but no file says it. See runtime/overrides.h for how long
-  // it lasts.
+  // Back to the ring of a pool before the change `id` of the history: judged, applied and recorded
+  // as a reload is, but no file says it. Servers that are still known stay where they are by now.
+  // See runtime/overrides.h for how long it lasts.
   upstream::RollbackResult rollback(std::uint64_t id, bool force);
 
   // Another state or weight for one server of the running pool: judged, applied, recorded and kept

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "upstream/plan.h"
 #include "upstream/server_state.h"
 
 namespace clockwise::runtime {
@@ -46,12 +47,55 @@ void add_changes(const Server& now, const Server& there, std::vector<std::string
   };
   set("weight", now.weight, there.weight);
   set("state", upstream::to_string(now.state), upstream::to_string(there.state));
-  set("address", now.address.text, there.address.text);
   set("label", now.ring_label(), there.ring_label());
-  set("id", now.id, there.id);
+  if (there.id != 0)
+    set("id", now.id, there.id);
+  else if (now.id != 0)
+    edits.push_back(fmt::format("remove the id of {}", now.name));
+}
+
+std::vector<std::string> names_of(const std::vector<Server>& servers) {
+  std::vector<std::string> names;
+  for (const Server& server : servers) names.push_back(server.name);
+  return names;
+}
+
+// The names as they stand once servers were removed, and others added at the end.
+std::vector<std::string> order_after(const std::vector<Server>& running, const Servers& now,
+                                     const std::vector<Server>& there, const Servers& wanted) {
+  std::vector<std::string> names;
+  for (const Server& server : running)
+    if (find(wanted, server.name) != nullptr) names.push_back(server.name);
+  for (const Server& server : there)
+    if (find(now, server.name) == nullptr) names.push_back(server.name);
+  return names;
+}
+
+bool order_decides(config::Pool pool, const upstream::Placed& there) {
+  pool.ring = there.ring;
+  pool.servers = there.servers;
+  const auto ring = upstream::build_ring(pool);
+  return ring && (*ring)->order_matters();
 }
 
 }  // namespace
+
+upstream::Placed brought_up_to_date(upstream::Placed history, const config::Pool& running,
+                                    const config::Pool& written) {
+  const Servers here = by_name(running.servers), in_file = by_name(written.servers);
+  for (Server& server : history.servers) {
+    const Server* known = find(here, server.name);
+    if (known == nullptr) known = find(in_file, server.name);
+    if (known == nullptr) continue;
+    Server placed = *known;
+    placed.weight = server.weight;
+    placed.state = server.state;
+    placed.label = std::move(server.label);
+    placed.id = server.id;
+    server = std::move(placed);
+  }
+  return history;
+}
 
 std::string edits(const config::Pool& now, const upstream::Placed& there) {
   const Servers running = by_name(now.servers), wanted = by_name(there.servers);
@@ -70,6 +114,10 @@ std::string edits(const config::Pool& now, const upstream::Placed& there) {
     edits.resize(kMostEdits);
     edits.push_back(fmt::format("and {} more", more));
   }
+  const std::vector<std::string> order = names_of(there.servers);
+  if (order_after(now.servers, running, there.servers, wanted) != order &&
+      order_decides(now, there))
+    edits.push_back(fmt::format("set the order of the servers to {}", fmt::join(order, ", ")));
   if (now.ring != there.ring)
     edits.push_back("set the ring of the pool as it was: " +
                     to_text(upstream::Placed{there.ring, {}}));

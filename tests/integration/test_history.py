@@ -223,6 +223,19 @@ class Rollback(World):
             rollback(proxy, 1)
             self.assertEqual(owners(), before)
 
+    def test_a_server_that_moved_stays_where_it_is(self):
+        moved = self.enterContext(Upstream("moved"))
+        with Proxy(self.configuration(self.a, self.b)) as proxy:
+            self.assertEqual(proxy.reload(self.configuration(self.a, self.b, self.c)).status, 200)
+            b = {"name": "b", "address": moved.address}
+            answer = proxy.reload(self.configuration(self.a, b, self.c)).json()
+            self.assertEqual((answer["result"], answer["pools"][0]["moved_ratio"]), ("applied", 0))
+            answer = rollback(proxy, 1).json()
+            self.assertEqual([s["changes"] for s in answer["pools"][0]["servers"]], [[], [], ["removed"]])
+            self.assertEqual(proxy.admin("/api/v1/status").json()["differs_from_file"],
+                             [{"pool": "pages", "server": "c", "overridden": ["removed"]}])
+            self.assertEqual({proxy.get(f"/{n}").text for n in range(50)}, {"a", "moved"})
+
     def test_the_guards_stand_before_it_too(self):
         few, many = self.configuration(self.a), self.configuration(self.a, self.b, self.c, self.d)
         with Proxy(few) as proxy:
@@ -253,6 +266,15 @@ class Rollback(World):
                           error["message"])
             self.assertEqual(names(proxy), ["a", "c"])
 
+    def test_the_order_is_edited_there_too(self):
+        abc, cab = ([self.entry(n) for n in names] for names in ("abc", "cab"))
+        with Site(abc, ring={"scheme": "nginx-hash"}) as proxy:
+            self.assertIsNotNone(proxy.change(cab, force=True))
+            message = rollback(proxy, 1).json()["error"]["message"]
+            self.assertIn("edit it: set the order of the servers to a, b, c", message)
+            self.assertIsNotNone(proxy.change(abc, force=True))
+            self.assertIn("it says the same already", rollback(proxy, 1).json()["error"]["message"])
+
     def entry(self, name, **settings):
         return {"name": name, "address": getattr(self, name).address, **settings}
 
@@ -262,6 +284,58 @@ class Rollback(World):
                 answer = rollback(proxy, number)
                 self.assertEqual(answer.status, 404, answer.text)
                 self.assertEqual(answer.json()["error"]["code"], "not_found")
+
+
+class Order(World):
+    """Where the scheme goes by the order of the list, another order is another ring."""
+
+    SCHEMES = ({"scheme": "modulo"}, {"scheme": "nginx-hash"}, {"scheme": "haproxy"},
+               {"scheme": "twemproxy", "distribution": "modula"})
+
+    def reordered(self, ring, *servers):
+        return configuration(servers, ring=ring, pool={"max_remap": "100%"})
+
+    def test_is_a_change_that_can_be_rolled_back(self):
+        for ring in self.SCHEMES:
+            first = self.reordered(ring, self.a, self.b, self.c)
+            second = self.reordered(ring, self.b, self.a, self.c)
+            with self.subTest(ring=ring), Proxy(first) as proxy:
+                def owners():
+                    return [proxy.get(f"/{n}").text for n in range(100)]
+                before = owners()
+                answer = proxy.reload(second)
+                self.assertEqual(answer.status, 200, answer.text)
+                self.assertEqual(answer.json()["result"], "applied")
+                (report,) = answer.json()["pools"]
+                self.assertNotEqual(report["digest_before"], report["digest_after"])
+                self.assertGreater(report["moved_ratio"], 0.1)
+                self.assertEqual(report["minimum_ratio"], 0)
+                self.assertAlmostEqual(report["needless_ratio"], report["moved_ratio"], delta=1e-9)
+                self.assertNotEqual(owners(), before)
+                self.assertEqual(remaps(proxy)["total"], 1)
+                self.assertEqual(proxy.metric("clockwise_remaps_total"), 1)
+                self.assertEqual(proxy.reload(second).json()["result"], "unchanged")
+
+                back = rollback(proxy, 1)
+                self.assertEqual(back.json()["result"], "applied", back.text)
+                self.assertEqual(back.json()["pools"][0]["digest_after"], report["digest_before"])
+                self.assertEqual(owners(), before)
+                self.assertEqual(proxy.admin("/api/v1/status").json()["differs_from_file"],
+                                 [{"pool": "pages", "server": None, "overridden": ["order"]}])
+                self.assertEqual(proxy.reload(second).json()["result"], "unchanged")
+                self.assertEqual(names(proxy), ["a", "b", "c"])
+                self.assertEqual(proxy.reload(first).json()["result"], "unchanged")
+                self.assertEqual(proxy.admin("/api/v1/status").json()["differs_from_file"], [])
+                self.assertEqual(remaps(proxy)["total"], 2)
+
+    def test_is_no_change_elsewhere(self):
+        for ring in ({"scheme": "clockwise"}, {"scheme": "ketama"}, {"scheme": "maglev"}):
+            with self.subTest(ring=ring), Proxy(self.reordered(ring, self.a, self.b, self.c)) as proxy:
+                digest = proxy.admin("/api/v1/pools/pages").json()["digest"]
+                answer = proxy.reload(self.reordered(ring, self.c, self.a, self.b))
+                self.assertEqual(answer.json()["result"], "unchanged")
+                self.assertEqual(proxy.admin("/api/v1/pools/pages").json()["digest"], digest)
+                self.assertEqual(remaps(proxy)["total"], 0)
 
 
 if __name__ == "__main__":

@@ -388,7 +388,7 @@ TEST_F(RollbackTest, LeadsBackToTheRingBeforeTheChange) {
   EXPECT_EQ(outcome.pools[0].digest_after, digest);
   EXPECT_EQ(pages().digest, digest);
   EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(pages().servers[0].config.address.port, 1);
+  EXPECT_EQ(pages().servers[0].config.address.port, 2);  // it runs, and has moved
   const upstream::View view = directory_.view();
   EXPECT_EQ(view.history[0]->id, 2U);
   EXPECT_EQ(view.history[0]->cause, "api");
@@ -404,6 +404,45 @@ TEST_F(RollbackTest, LeadsBackToOtherSettingsOfTheRing) {
   EXPECT_EQ(rollback(1, true).result, ReloadResult::applied);
   EXPECT_EQ(pages().digest, digest);
   EXPECT_EQ(directory_.view().written->pools[0].ring.scheme.points, 50U);
+}
+
+TEST_F(RollbackTest, AddressesStayWhereTheyAreByNow) {
+  start(yaml({{"a", "127.0.0.1:1"}, {"b", "127.0.0.1:2"}, {"c", "127.0.0.1:3"}}));
+  reload(yaml({{"a", "127.0.0.1:1"}, {"c", "127.0.0.1:3"}, {"d", "127.0.0.1:4"}}));
+  const std::string moved =
+      yaml({{"a", "127.0.0.1:11"}, {"c", "127.0.0.1:13"}, {"d", "127.0.0.1:14"}});
+  ASSERT_EQ(reload(moved).result, ReloadResult::applied);
+  const auto addresses = [&] {
+    std::map<std::string, std::uint16_t> ports;
+    for (const upstream::Server& server : pages().servers)
+      ports[server.config.name] = server.config.address.port;
+    return ports;
+  };
+  using Ports = std::map<std::string, std::uint16_t>;
+  const auto outcome = rollback(1);
+  ASSERT_EQ(outcome.result, ReloadResult::applied);
+  // b is nowhere else to be found.
+  EXPECT_EQ(addresses(), (Ports{{"a", 11}, {"b", 2}, {"c", 13}}));
+  for (const upstream::ServerReport& server : outcome.pools[0].servers)
+    EXPECT_THAT(server.changes, testing::Not(testing::Contains("address"))) << server.name;
+
+  // d does not run, but the file says where it is: not where it was when it came.
+  ASSERT_EQ(rollback(2).result, ReloadResult::applied);
+  EXPECT_EQ(addresses(), (Ports{{"a", 11}, {"c", 13}, {"d", 14}}));
+  EXPECT_EQ(directory_.view().written, directory_.view().config);
+}
+
+TEST_F(RollbackTest, ZonesStayAsTheyAreByNow) {
+  const auto zones = [](const std::string& zone, const std::string& more) {
+    return "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
+           "pools: {pages: {servers: [{name: a, address: '127.0.0.1:1', zone: " +
+           zone + "}, {name: b, address: '127.0.0.1:1'}" + more + "]}}\n";
+  };
+  start(zones("old", ""));
+  reload(zones("old", ", {name: c, address: '127.0.0.1:1'}"));
+  reload(zones("new", ", {name: c, address: '127.0.0.1:1'}"));
+  ASSERT_EQ(rollback(1).result, ReloadResult::applied);
+  EXPECT_EQ(pages().servers[0].config.zone, "new");
 }
 
 TEST_F(RollbackTest, OtherSettingsOfThePoolStay) {
@@ -545,6 +584,54 @@ TEST_F(RollbackTest, NorForAListInAFileWhichSaysWhatToEdit) {
             "pool pages has its servers from \"list.yaml\", and that file would undo a rollback: "
             "edit it: remove c; set the weight of a to 1; add b at 10.0.0.2:80, weight 1");
 }
+
+struct Edit {
+  const char* name;
+  std::string ring, before, after, edits;
+};
+class Edits : public RollbackTest, public testing::WithParamInterface<Edit> {};
+
+TEST_P(Edits, AreWhatLeadsBackToTheRing) {
+  const auto list = [](const std::string& servers) { return "servers: [" + servers + "]\n"; };
+  const std::string main =
+      "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
+      "pools: {pages: {ring: {" +
+      GetParam().ring + "}, servers_from: {file: list.yaml}}}\n";
+  files_["list.yaml"] = list(GetParam().before);
+  start(main);
+  files_["list.yaml"] = list(GetParam().after);
+  ASSERT_EQ(reload(main, true).result, ReloadResult::applied);
+  EXPECT_THAT(no_way_back(1).message,
+              testing::EndsWith("would undo a rollback: edit it: " + GetParam().edits));
+}
+
+// Three servers by their number.
+const std::string k1 = "{name: a, address: '10.0.0.1:80'}",
+                  k2 = "{name: b, address: '10.0.0.2:80'}",
+                  k3 = "{name: c, address: '10.0.0.3:80'}";
+
+INSTANTIATE_TEST_SUITE_P(
+    Rollback, Edits,
+    testing::Values(Edit{"no_address", "scheme: clockwise", k1 + ", " + k2,
+                         "{name: a, address: '10.9.9.9:80'}", "add b at 10.0.0.2:80, weight 1"},
+                    Edit{"no_order_where_it_means_nothing", "scheme: clockwise",
+                         k1 + ", " + k2 + ", " + k3, k3 + ", " + k1,
+                         "add b at 10.0.0.2:80, weight 1"},
+                    Edit{"order_alone", "scheme: modulo", k1 + ", " + k2 + ", " + k3,
+                         k2 + ", " + k1 + ", " + k3, "set the order of the servers to a, b, c"},
+                    Edit{"order_after_additions", "scheme: nginx-hash", k1 + ", " + k2 + ", " + k3,
+                         k1 + ", " + k3,
+                         "add b at 10.0.0.2:80, weight 1; set the order of the servers to a, b, c"},
+                    Edit{"additions_that_bring_the_order", "scheme: nginx-hash",
+                         k1 + ", " + k2 + ", " + k3, k1 + ", " + k2,
+                         "add c at 10.0.0.3:80, weight 1"},
+                    Edit{"automatic_ids", "scheme: haproxy", k1 + ", " + k2, k2 + ", " + k1,
+                         "set the order of the servers to a, b"},
+                    Edit{"an_id_that_was_automatic", "scheme: haproxy", k1 + ", " + k2,
+                         "{name: a, address: '10.0.0.1:80', id: 7}, " + k2, "remove the id of a"},
+                    Edit{"modula", "scheme: twemproxy, distribution: modula", k1 + ", " + k2,
+                         k2 + ", " + k1, "set the order of the servers to a, b"}),
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST_F(RollbackTest, ReachesWhatAnEarlierProcessChanged) {
   start(yaml(numbered(4)));
