@@ -25,6 +25,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+bool taken(const upstream::ReloadOutcome& outcome) {
+  return outcome.result == ReloadResult::applied || outcome.result == ReloadResult::unchanged;
+}
+
 std::string applied_message(const upstream::ReloadOutcome& outcome) {
   std::vector<std::string> parts;
   for (const upstream::Report& report : outcome.pools)
@@ -47,10 +51,8 @@ void log_outcome(std::string_view act, const upstream::ReloadOutcome& outcome) {
       log::error("{}, the running configuration stays: {}", what, outcome.message);
       for (const config::Problem& problem : outcome.errors) log::error("{}", problem.headline());
   }
-  const bool taken =
-      outcome.result == ReloadResult::applied || outcome.result == ReloadResult::unchanged;
   for (const std::string& note : outcome.notes)
-    if (taken) log::info("{}", note);
+    if (taken(outcome)) log::info("{}", note);
   for (const upstream::NotApplied& left : outcome.not_applied)
     log::warn("not applied: {}: {}", left.path, left.reason);
 }
@@ -71,7 +73,8 @@ upstream::ReloadOutcome Reloader::start(config::Loaded loaded, FileMarks marks) 
   const auto started = std::chrono::steady_clock::now();
   Attempt now;
   now.outcome.trigger = Trigger::start;
-  accept(now, std::move(loaded), std::move(marks));
+  marks_ = std::move(marks);
+  accept(now, std::move(loaded));
   attempt(now);
   finish(now, started);
   return std::move(now.outcome);
@@ -79,10 +82,16 @@ upstream::ReloadOutcome Reloader::start(config::Loaded loaded, FileMarks marks) 
 
 upstream::ReloadOutcome Reloader::reload(Trigger trigger, bool force) {
   const auto started = std::chrono::steady_clock::now();
+  FileMarks marks;
+  config::LoadResult files = read(marks);
+  const bool noticed = trigger == Trigger::watch || trigger == Trigger::poll;
+  if (noticed && turned_down_ && marks == marks_) return *directory_.view().last_reload;
+  marks_ = std::move(marks);
+
   Attempt now;
   now.outcome.trigger = trigger;
   now.outcome.forced = force;
-  if (load(now)) attempt(now);
+  if (load(now, std::move(files))) attempt(now);
   finish(now, started);
   return std::move(now.outcome);
 }
@@ -105,15 +114,18 @@ void Reloader::attempt(Attempt& now) {
   if (config_) world_.keep_only(config_->listeners);
 }
 
-bool Reloader::load(Attempt& now) {
-  FileMarks marks;
-  config::LoadResult result = config::load(file_, marking(world_.read, marks), world_.environment);
-  if (auto* failure = std::get_if<config::Failure>(&result)) {
-    // The files of the running configuration stay watched beside those that were missed.
-    const config::FileReader look = marking(world_.read, marks);
-    for (const auto& [path, mark] : marks_)
-      if (!marks.contains(path)) (void)look(path);
-    marks_ = std::move(marks);
+config::LoadResult Reloader::read(FileMarks& marks) const {
+  const config::FileReader reader = marking(world_.read, marks);
+  config::LoadResult files = config::load(file_, reader, world_.environment);
+  if (std::holds_alternative<config::Loaded>(files)) return files;
+  // The files of the running configuration stay watched beside those that were missed.
+  for (const auto& [path, mark] : marks_)
+    if (!marks.contains(path)) (void)reader(path);
+  return files;
+}
+
+bool Reloader::load(Attempt& now, config::LoadResult files) {
+  if (auto* failure = std::get_if<config::Failure>(&files)) {
     now.outcome.result = failure->code == config::FailureCode::unreadable ? ReloadResult::unreadable
                                                                           : ReloadResult::invalid;
     now.outcome.message = failure->problems.front().headline();
@@ -121,12 +133,11 @@ bool Reloader::load(Attempt& now) {
     now.outcome.config_digest = digest_;
     return false;
   }
-  accept(now, std::move(std::get<config::Loaded>(result)), std::move(marks));
+  accept(now, std::move(std::get<config::Loaded>(files)));
   return true;
 }
 
-void Reloader::accept(Attempt& now, config::Loaded loaded, FileMarks marks) {
-  marks_ = std::move(marks);
+void Reloader::accept(Attempt& now, config::Loaded loaded) {
   now.outcome.config_digest = loaded.digest;
   for (const config::Problem& warning : loaded.warnings) log::warn("{}", warning.headline());
   if (world_.override_config) world_.override_config(loaded.config);
@@ -260,6 +271,7 @@ void Reloader::record_remaps(const Attempt& now) {
 
 void Reloader::finish(Attempt& now, std::chrono::steady_clock::time_point started) {
   account(now, started);
+  turned_down_ = !taken(now.outcome);
   directory_.record_reload(now.outcome);
   if (now.outcome.trigger != Trigger::start) log_outcome(now.act, now.outcome);
 }

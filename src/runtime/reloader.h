@@ -53,6 +53,8 @@ class Reloader {
   // The first configuration, which the caller has read, since the Directory is sized by it. When
   // the result is not `applied`, nothing runs.
   upstream::ReloadOutcome start(config::Loaded loaded, FileMarks marks);
+  // The watcher's word of the very content that another trigger has just seen turned down is no try
+  // of its own: nothing happens, and the answer is the one that was given.
   upstream::ReloadOutcome reload(upstream::Trigger trigger, bool force);
   // Back to the ring of a pool before the change `id` of the history: judged, applied and recorded
   // as a reload is, but no file says it. Servers that are still known stay where they are by now.
@@ -88,8 +90,9 @@ class Reloader {
     proxy::WorkerState state;
   };
 
-  bool load(Attempt& now);
-  void accept(Attempt& now, config::Loaded loaded, FileMarks marks);
+  config::LoadResult read(FileMarks& marks) const;
+  bool load(Attempt& now, config::LoadResult files);
+  void accept(Attempt& now, config::Loaded loaded);
   void attempt(Attempt& now);
   bool weigh(Attempt& now);
   bool find_servers(Attempt& now);
@@ -125,6 +128,7 @@ class Reloader {
   std::set<std::string> names_;
   bool unresolved_ = false;
   FileMarks marks_;
+  bool turned_down_ = false;  // by the last attempt, of which `marks_` are
 };
 
 }  // namespace clockwise::runtime

@@ -283,6 +283,20 @@ class Files(unittest.TestCase):
                                     self.reloads(proxy, trigger="poll", result="applied"), 1)
             self.assertEqual(proxy.page().value("clockwise_config_watch_up"), 1)
 
+    def test_what_was_just_turned_down_is_not_turned_down_again_by_the_watch(self):
+        with Site([self.a, self.b]) as proxy:
+            os.unlink(proxy.servers_file)
+            self.assertEqual(proxy.reload().status, 409)
+            # The watch has looked, and the next call comes after whatever it did.
+            wait_until(lambda: proxy.page().value("clockwise_config_watch_up") == 0, "the watch to look")
+            self.assertEqual(proxy.admin("/api/v1/status").json()["last_reload"]["trigger"], "api")
+            proxy.signal(signal.SIGHUP)
+            proxy.wait_metric(1, "clockwise_config_reloads_total", trigger="signal", result="unreadable")
+            self.assertEqual(proxy.reload().status, 409)
+            self.assertEqual(self.reloads(proxy, trigger="api", result="unreadable"), 2)
+            self.assertEqual(self.reloads(proxy, trigger="watch") + self.reloads(proxy, trigger="poll"), 0)
+            self.assertEqual(len(re.findall(r"unreadable, the running configuration stays", proxy.log())), 3)
+
     def test_the_watch_sees_a_file_written_in_place_once_it_is_closed(self):
         with Site([self.a, self.b]) as proxy:
             whole = servers_text([self.a, self.b, self.c])

@@ -242,6 +242,46 @@ TEST_F(ReloaderTest, AShrinkAboveTheLimitIsRefusedAtEachTryUntilForced) {
   EXPECT_TRUE(directory_.view().history[0]->forced);
 }
 
+TEST_F(ReloaderTest, TheWatchersWordOfWhatWasJustTurnedDownIsNoTry) {
+  const std::string bad[]{"pools: [", yaml(numbered(4)), ""};  // invalid, refused, unreadable
+  start(yaml(numbered(10)));
+  for (const std::string& text : bad) {
+    files_["c.yaml"] = text;
+    if (text.empty()) files_.clear();
+    const auto told = reloader_->reload(Trigger::api, false);
+    const upstream::View before = directory_.view();
+    EXPECT_FALSE(before.last_successful) << text;
+    for (const Trigger noticed : {Trigger::watch, Trigger::poll}) {
+      const auto echo = reloader_->reload(noticed, false);
+      EXPECT_EQ(echo.result, told.result) << text;
+      EXPECT_EQ(echo.trigger, Trigger::api) << text;
+    }
+    const upstream::View after = directory_.view();
+    EXPECT_EQ(after.reloads, before.reloads) << text;
+    EXPECT_EQ(after.remaps_refused, before.remaps_refused) << text;
+    EXPECT_EQ(after.last_reload->trigger, Trigger::api) << text;
+    EXPECT_EQ(after.last_attempt, before.last_attempt) << text;
+
+    // Whoever asks is told again.
+    EXPECT_EQ(reloader_->reload(Trigger::signal, false).result, told.result) << text;
+    EXPECT_EQ(directory_.view().reloads.at({Trigger::signal, told.result}), 1U) << text;
+  }
+}
+
+TEST_F(ReloaderTest, TheWatcherTriesWhatIsNotTheContentThatWasTurnedDown) {
+  const auto notice = [&](const std::string& text) {
+    files_["c.yaml"] = text;
+    return reloader_->reload(Trigger::watch, false).trigger;
+  };
+  start(yaml(numbered(4)));
+  EXPECT_EQ(reload("pools: [").result, ReloadResult::invalid);
+  EXPECT_EQ(notice("pools: {"), Trigger::watch);
+  EXPECT_EQ(notice(yaml(numbered(4))), Trigger::watch);
+  EXPECT_EQ(notice("pools: {"), Trigger::watch) << "turned down before, but not by the last try";
+  EXPECT_EQ(directory_.view().reloads.at({Trigger::watch, ReloadResult::invalid}), 2U);
+  EXPECT_EQ(directory_.view().reloads.at({Trigger::watch, ReloadResult::unchanged}), 1U);
+}
+
 TEST_F(ReloaderTest, ARemapAboveTheLimitIsRefused) {
   start(yaml(numbered(2)));
   const auto outcome = reload(yaml(numbered(8)));
