@@ -90,6 +90,10 @@ void Directory::copy_counters(View& view) const {
     if (entry.removed && !expired(entry.removed)) view.removed_pools.push_back(entry.counters);
   for (const auto& [key, entry] : listeners_)
     if (entry.published && !expired(entry.removed)) view.listeners.push_back(entry.counters);
+  for (const auto& [key, totals] : state_.remap_totals) {
+    const auto pool = pools_.find(key.first);
+    if (pool != pools_.end() && !expired(pool->second.removed)) view.remaps_total += totals.remaps;
+  }
 }
 
 bool Directory::expired(const std::optional<Time>& removed) const {
@@ -207,7 +211,6 @@ void Directory::restore(SavedHistory saved) {
 
 RemapPtr Directory::record_remap(Remap remap) {
   const std::lock_guard lock(mutex_);
-  ++state_.remaps_total;
   remap.id = ++state_.last_remap_id;
   RemapTotals& totals = state_.remap_totals[{remap.report.pool, remap.cause}];
   ++totals.remaps;

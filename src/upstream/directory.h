@@ -102,8 +102,10 @@ struct View {
   std::map<std::string, std::uint64_t> remaps_refused;                             // by pool
   std::map<std::string, RemapPtr> last_remap;                                      // by pool
   std::map<std::pair<std::string, std::string>, std::uint64_t> remapped_requests;  // (pool, cause)
-  History history;                 // newest first, at most 100, also of earlier processes
-  std::uint64_t remaps_total = 0;  // since the start
+  History history;  // newest first, at most 100, also of earlier processes
+  // Since the start, of the pools that are here or within their grace: the sum of those of
+  // remap_totals that have a series.
+  std::uint64_t remaps_total = 0;
   std::uint64_t last_remap_id = 0;
   std::chrono::steady_clock::time_point now{};  // when the view was taken
   bool ready = false;  // configuration loaded, listeners bound, not stopping

@@ -122,11 +122,14 @@ TEST_F(DirectoryTest, PoolAndListenerKeepTheirCountersForTheGrace) {
   publish({{"p", {}}}, {"web"});
   EXPECT_EQ(directory.view().removed_pools.size(), 1U);
   EXPECT_EQ(directory.view().listeners.size(), 2U);
+  EXPECT_EQ(directory.view().remaps_total, 1U);
   now += 11min;
+  EXPECT_EQ(directory.view().remaps_total, 0U) << "of what no series is left";
   publish({{"p", {}}}, {"web"});
   EXPECT_TRUE(directory.view().removed_pools.empty());
   EXPECT_EQ(directory.view().listeners.size(), 1U);
   EXPECT_TRUE(directory.view().remap_totals.empty());
+  EXPECT_EQ(directory.view().remaps_total, 0U);
 }
 
 TEST_F(DirectoryTest, HistoryIsNewestFirstAndBounded) {
