@@ -84,6 +84,22 @@ Result<std::string> text_of(const std::string& file) {
   return Result<std::string>(boost::system::in_place_value, std::move(text).str());
 }
 
+std::string lock_file(const std::string& folder) { return (fs::path(folder) / "lock").string(); }
+
+// Makes the folder where it is missing and locks it. The descriptor of the lock; nothing when
+// another process has it.
+Result<std::optional<int>> take(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(fs::path(folder).parent_path(), failed);  // mkdir says what is wrong
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return fail(last_error());
+  const int lock =
+      ::open(lock_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (lock < 0) return fail(last_error());
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return std::optional(lock);
+  ::close(lock);
+  return std::optional<int>();
+}
+
 std::uint64_t requests_of(const upstream::History& history) {
   std::uint64_t total = 0;
   for (const upstream::RemapPtr& remap : history) total += remap->remapped_requests();
@@ -92,25 +108,36 @@ std::uint64_t requests_of(const upstream::History& history) {
 
 }  // namespace
 
-StateDir::StateDir(const std::string& folder, int lock)
-    : file_((fs::path(folder) / "remaps.json").string()), lock_(lock) {}
+StateDir::StateDir(std::string folder, int lock)
+    : folder_(std::move(folder)),
+      file_((fs::path(folder_) / "remaps.json").string()),
+      lock_(lock) {}
 
 StateDir::~StateDir() { ::close(lock_); }
 
 Result<std::unique_ptr<StateDir>> StateDir::open(const std::string& named) {
   const std::string folder = without_slash(named);
-  std::error_code failed;
-  fs::create_directories(fs::path(folder).parent_path(), failed);  // mkdir says what is wrong
-  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return unusable(folder, last_error());
-  const std::string path = (fs::path(folder) / "lock").string();
-  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (lock < 0) return unusable(folder, last_error());
-  if (::flock(lock, LOCK_EX | LOCK_NB) == 0)
-    return std::unique_ptr<StateDir>(new StateDir(folder, lock));
-  ::close(lock);
+  const auto lock = take(folder);
+  if (!lock) return unusable(folder, lock.error().message);
+  if (*lock) return std::unique_ptr<StateDir>(new StateDir(folder, **lock));
   log::warn("state_dir: another process uses \"{}\"; the history of this one is not kept", folder);
   return std::unique_ptr<StateDir>();
+}
+
+// Is the lock that is held the one that another process would come upon?
+bool StateDir::holds_folder() const {
+  struct stat held{}, there{};
+  return ::fstat(lock_, &held) == 0 && ::stat(lock_file(folder_).c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+std::optional<std::string> StateDir::take_again() {
+  const auto lock = take(folder_);
+  if (!lock) return lock.error().message;
+  if (!*lock) return "another process uses the folder";
+  ::close(std::exchange(lock_, **lock));
+  log::info("state_dir: \"{}\" was gone, it is made again", folder_);
+  return std::nullopt;
 }
 
 upstream::SavedHistory StateDir::load() {
@@ -133,8 +160,10 @@ upstream::SavedHistory StateDir::load() {
 
 void StateDir::save(const upstream::View& view) {
   const std::uint64_t requests = requests_of(view.history);
-  if (view.last_remap_id == saved_id_ && requests == saved_requests_) return;
-  const auto problem = replace_file(file_, history_text(view.history, view.last_remap_id));
+  const bool lost = !holds_folder();
+  if (!lost && view.last_remap_id == saved_id_ && requests == saved_requests_) return;
+  auto problem = lost ? take_again() : std::nullopt;
+  if (!problem) problem = replace_file(file_, history_text(view.history, view.last_remap_id));
   if (problem && !failing_)
     log::warn("\"{}\" cannot be written: {}; the history is kept in memory until it can", file_,
               *problem);

@@ -2,13 +2,15 @@
 //
 // One process at a time has it: a lock file keeps a second one out. The file is replaced as a whole
 // (written beside it, synced, renamed), so a crash leaves the old one or the new one. Nothing that
-// happens to the folder later stops the proxy: it is logged, and tried again with the next change.
+// happens to the folder later stops the proxy: it is logged, and tried again with the next save. A
+// folder that went away, or was emptied, is made and locked again.
 //
 // Blocking, for the start and the control thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -29,14 +31,17 @@ class StateDir {
   // What an earlier process left; nothing at the first start. A damaged file is put aside as
   // remaps.json.bad, which is logged.
   upstream::SavedHistory load();
-  // Writes the history unless it is what was written last.
+  // Writes the history unless it is what was written last and the folder is still there.
   void save(const upstream::View& view);
 
  private:
-  StateDir(const std::string& folder, int lock);
+  StateDir(std::string folder, int lock);
+  [[nodiscard]] bool holds_folder() const;
+  std::optional<std::string> take_again();
 
-  const std::string file_;  // remaps.json in the folder
-  const int lock_;
+  const std::string folder_;
+  const std::string file_;  // remaps.json in it
+  int lock_;
   std::uint64_t saved_id_ = 0, saved_requests_ = 0;
   bool failing_ = false;  // told once until it works again
 };

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -122,15 +123,55 @@ class Restarts(World):
         self.assertEqual(checked.returncode, 1)
         self.assertIn("state_dir", checked.stdout + checked.stderr)
 
+    def test_a_folder_that_is_removed_is_made_again(self):
+        with Proxy(self.configuration(self.a, self.b)) as proxy:
+            state = proxy.folder / "state"
+            self.assertEqual(proxy.reload(self.configuration(self.a, self.b, self.c)).status, 200)
+            shutil.rmtree(state)
+            self.assertEqual(proxy.reload(self.configuration(self.a, self.b)).status, 200)
+            self.assertEqual([r["id"] for r in json.loads((state / "remaps.json").read_text())["remaps"]], [2, 1])
+            self.assertEqual(os.stat(state).st_mode & 0o7777, 0o700)
+            proxy.wait_log(r"state_dir: \S+state\" was gone, it is made again")
+            self.assertNotIn("cannot be written", proxy.log())
+
     def test_a_folder_that_becomes_unusable_stops_nothing(self):
         with Proxy(self.configuration(self.a, self.b)) as proxy:
             state = proxy.folder / "state"
-            (state / "lock").unlink()
-            state.rmdir()
+            shutil.rmtree(state)
+            state.write_text("in its place")
             self.assertEqual(proxy.reload(self.configuration(self.a, self.b, self.c)).status, 200)
             proxy.wait_log(r"remaps\.json\" cannot be written")
             self.assertEqual(proxy.get("/x").status, 200)
             self.assertEqual(len(remaps(proxy)["remaps"]), 1)
+            state.unlink()
+            self.assertEqual(proxy.reload(self.configuration(self.a, self.b)).status, 200)
+            proxy.wait_log(r"remaps\.json\" is written again")
+
+    def test_the_total_is_the_sum_of_the_metric(self):
+        def both(proxy):
+            total, series = remaps(proxy)["total"], proxy.metric("clockwise_remaps_total")
+            self.assertEqual(total, series)
+            return total
+
+        def with_others(count, *servers):
+            config = self.configuration(*servers, metrics={"removed_grace": "0s"}, state_dir="")
+            if count:
+                others = [{"name": f"o{n}", "address": self.d.address} for n in range(count)]
+                config["pools"]["others"] = {"servers": others}
+            return config
+        with Proxy(with_others(2, self.a, self.b)) as proxy:
+            self.assertEqual(both(proxy), 0)
+            self.assertEqual(proxy.reload(with_others(3, self.a, self.b, self.c)).status, 200)
+            self.assertEqual(both(proxy), 2)
+            self.assertEqual(proxy.reload(with_others(0, self.a, self.b, self.c)).status, 200)
+            wait_until(lambda: proxy.metric("clockwise_remaps_total", pool="others") == 0, "the grace to end")
+            self.assertEqual(both(proxy), 1)
+            self.assertEqual(len(remaps(proxy)["remaps"]), 2)
+            # A pool that comes back after its grace begins anew.
+            self.assertEqual(proxy.reload(with_others(3, self.a, self.b, self.c)).status, 200)
+            self.assertEqual(both(proxy), 1)
+            self.assertEqual(proxy.reload(with_others(2, self.a, self.b, self.c)).status, 200)
+            self.assertEqual(both(proxy), 2)
 
     def test_another_folder_needs_a_restart(self):
         with Proxy(self.configuration(self.a)) as proxy:

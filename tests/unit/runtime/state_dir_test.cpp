@@ -140,14 +140,47 @@ TEST_F(StateDirTest, ACheckMakesNothing) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
-TEST_F(StateDirTest, AFolderThatGoesAwayStopsNothing) {
+TEST_F(StateDirTest, AFolderThatGoesAwayIsMadeAgain) {
   const auto state = open();
-  fs::remove_all(folder_);
   state->save(with_changes(1));
-  EXPECT_FALSE(fs::exists(file_));
-  fs::create_directory(folder_);
+  fs::remove_all(folder_);
+  state->save(with_changes(1));  // nothing new, but nothing kept any more either
+  struct stat facts{};
+  ASSERT_EQ(::stat(folder_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0700U);
+  EXPECT_EQ(state->load().last_id, 1U);
+  EXPECT_FALSE(*StateDir::open(folder_)) << "the new folder is locked too";
+}
+
+TEST_F(StateDirTest, AFolderThatIsEmptiedIsLockedAgain) {
+  const auto state = open();
+  for (const fs::path& inside : {file_, root_ / "state" / "lock"}) fs::remove(inside);
   state->save(with_changes(1));
   EXPECT_TRUE(fs::exists(file_));
+  EXPECT_FALSE(*StateDir::open(folder_));
+}
+
+TEST_F(StateDirTest, AFolderThatAnotherProcessTookIsLeftToIt) {
+  const auto state = open();
+  fs::remove_all(folder_);
+  auto other = open();
+  other->save(with_changes(7));
+  state->save(with_changes(1));
+  EXPECT_EQ(other->load().last_id, 7U);
+  other.reset();
+  state->save(with_changes(1));
+  EXPECT_EQ(state->load().last_id, 1U);
+}
+
+TEST_F(StateDirTest, AFolderThatCannotBeMadeAgainStopsNothing) {
+  const auto state = open();
+  fs::remove_all(folder_);
+  std::ofstream(folder_) << "in its place";
+  state->save(with_changes(1));
+  EXPECT_TRUE(fs::is_regular_file(folder_));
+  fs::remove(folder_);
+  state->save(with_changes(1));
+  EXPECT_EQ(state->load().last_id, 1U);
 }
 
 }  // namespace
