@@ -32,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto second = parse_history(again);
     require(second && second->last_id == saved->last_id);
     require(second->remaps.size() == saved->remaps.size());
+    require(history_text(shared(*second), second->last_id) == again);
   }
   if (const auto placed = parse_placed(text)) {
     const auto second = parse_placed(to_text(*placed));

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include "upstream/history.h"
@@ -21,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kFormat = "clockwise remaps";
 constexpr int kVersion = 1;
+constexpr double kRounding = 1e-9;  // sums of ratios may end a hair above 1
 
 std::int64_t unix_ms(WallClock::time_point time) {
   return std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count();
@@ -54,13 +58,34 @@ void need(bool fulfilled, const char* what) {
 
 std::string text_of(const json::value& value) { return json::value_to<std::string>(value); }
 
-double number_of(const json::value& value) {
+double any_number(const json::value& value) {
   if (!value.is_string()) return value.to_number<double>();
   const std::string text = text_of(value);
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   need(error == std::errc{} && end == text.data() + text.size(), "a number cannot be read");
   return number;
+}
+
+// "nan" and "inf" are numbers to a reader of text.
+double number_of(const json::value& value) {
+  const double number = any_number(value);
+  need(std::isfinite(number) && number >= 0, "a number is negative or none at all");
+  return number;
+}
+
+double ratio_of(const json::value& value) {
+  const double ratio = number_of(value);
+  need(ratio <= 1 + kRounding, "a ratio is above 1");
+  return ratio;
+}
+
+// The clock counts in finer steps than the file, so not every number of milliseconds is a time.
+WallClock::time_point time_of(const json::value& value) {
+  constexpr auto kLatest = std::chrono::floor<milliseconds>(WallClock::duration::max());
+  const milliseconds since(value.to_number<std::int64_t>());
+  need(since.count() >= 0 && since <= kLatest, "a time is out of range");
+  return WallClock::time_point(since);
 }
 
 template <class T>
@@ -84,18 +109,19 @@ ServerReport server_of(const json::object& object) {
     server.changes.push_back(text_of(change));
   const auto text = [&](const char* key) { return maybe(object.at(key), &text_of); };
   const auto number = [&](const char* key) { return maybe(object.at(key), &number_of); };
+  const auto ratio = [&](const char* key) { return maybe(object.at(key), &ratio_of); };
   server.address_before = text("address_before");
   server.address_after = text("address_after");
   server.state_before = text("state_before");
   server.state_after = text("state_after");
   server.weight_before = number("weight_before");
   server.weight_after = number("weight_after");
-  server.expected_before = number("expected_before");
-  server.expected_after = number("expected_after");
-  server.share_before = number("share_before");
-  server.share_after = number("share_after");
-  server.lost_ratio = number_of(object.at("lost_ratio"));
-  server.gained_ratio = number_of(object.at("gained_ratio"));
+  server.expected_before = ratio("expected_before");
+  server.expected_after = ratio("expected_after");
+  server.share_before = ratio("share_before");
+  server.share_after = ratio("share_after");
+  server.lost_ratio = ratio_of(object.at("lost_ratio"));
+  server.gained_ratio = ratio_of(object.at("gained_ratio"));
   return server;
 }
 
@@ -108,7 +134,7 @@ ring::ServerIndex place_of(const json::value& name, const std::vector<ServerRepo
 
 ring::Move move_of(const json::object& object, const std::vector<ServerReport>& servers) {
   return {place_of(object.at("from"), servers), place_of(object.at("to"), servers),
-          number_of(object.at("ratio"))};
+          ratio_of(object.at("ratio"))};
 }
 
 Report report_of(const json::object& object) {
@@ -118,11 +144,14 @@ Report report_of(const json::object& object) {
   report.exact = object.at("exact").as_bool();
   report.digest_before = maybe(object.at("digest_before"), &text_of);
   report.digest_after = maybe(object.at("digest_after"), &text_of);
-  report.moved_ratio = number_of(object.at("moved_ratio"));
-  report.minimum_ratio = number_of(object.at("minimum_ratio"));
-  report.needless_ratio = number_of(object.at("needless_ratio"));
+  report.moved_ratio = ratio_of(object.at("moved_ratio"));
+  report.minimum_ratio = ratio_of(object.at("minimum_ratio"));
+  report.needless_ratio = ratio_of(object.at("needless_ratio"));
   for (const json::value& server : object.at("servers").as_array())
     report.servers.push_back(server_of(server.as_object()));
+  const auto doubled =
+      std::ranges::adjacent_find(report.servers, std::ranges::greater_equal{}, &ServerReport::name);
+  need(doubled == report.servers.end(), "its servers are out of order");
   for (const json::value& move : object.at("moves").as_array())
     report.moves.push_back(move_of(move.as_object(), report.servers));
   return report;
@@ -136,7 +165,7 @@ std::size_t omitted(const json::object& entry, std::string_view what) {
 Remap remap_of(const json::object& entry) {
   Remap remap;
   remap.id = entry.at("id").to_number<std::uint64_t>();
-  remap.time = WallClock::time_point(milliseconds(entry.at("time").to_number<std::int64_t>()));
+  remap.time = time_of(entry.at("time"));
   remap.cause = text_of(entry.at("cause"));
   remap.trigger = trigger_of(entry.at("trigger"));
   remap.forced = entry.at("forced").as_bool();
@@ -154,6 +183,8 @@ SavedHistory history_of(const json::object& document) {
   need(number_of(document.at("version")) == kVersion, "its version is not known");
   SavedHistory history;
   history.last_id = document.at("last_id").to_number<std::uint64_t>();
+  need(history.last_id < std::numeric_limits<std::uint64_t>::max(),
+       "its last id is the last of all");
   std::uint64_t below = history.last_id + 1;
   for (const json::value& item : document.at("remaps").as_array()) {
     Remap remap = remap_of(item.as_object());

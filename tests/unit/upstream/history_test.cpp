@@ -93,6 +93,17 @@ TEST(HistoryText, SaysWhatIsWrongWithIt) {
       {"a number that is text", "\"moved_ratio\": ", "\"moved_ratio\": \"x\", \"\": ", ""},
       {"a member that is missing", "\"forced\"", "\"enforced\"", ""},
       {"a move of no server", "\"from\": \"", "\"from\": \"x", "no server"},
+      {"no number", "\"moved_ratio\": \"", "\"moved_ratio\": \"nan\", \"\": \"", "none at all"},
+      {"infinity", "\"moved_ratio\": \"", "\"moved_ratio\": \"inf\", \"\": \"", "none at all"},
+      {"infinity of JSON", "\"moved_ratio\": ", "\"moved_ratio\": 1e999, \"\": ", ""},
+      {"less than nothing", "\"minimum_ratio\": ", "\"minimum_ratio\": -0.5, \"\": ", "negative"},
+      {"more than all", "\"lost_ratio\": ", "\"lost_ratio\": 1.5, \"\": ", "above 1"},
+      {"a weight below 0", "\"weight_before\": ", "\"weight_before\": -1, \"\": ", "negative"},
+      {"a move of no size", "\"ratio\": ", "\"ratio\": \"-nan\", \"\": ", "none at all"},
+      {"a time before the clock", "\"time\": ", "\"time\": -1, \"\": ", "time"},
+      {"a time beyond the clock", "\"time\": ", "\"time\": 9223372036854775807, \"\": ", "time"},
+      {"no id is left", "\"last_id\": 200", "\"last_id\": 18446744073709551615", "last id"},
+      {"a server that stands twice", "\"name\": \"", "\"name\": \"z", "out of order"},
       {"no known trigger", "\"trigger\": \"", "\"trigger\": \"x", "trigger"},
   };
   for (const Damage& row : rows) {
