@@ -98,8 +98,8 @@ void Exchange::start(Session& session) {
   view_->memory->retries.deposit(pool.config.retry.budget);
   if (pool.config.hedge) view_->memory->hedges.deposit(pool.config.hedge->budget);
   restart_total();
-  if (pool.ring->empty()) return give_up(Failure::no_server);
   hash_ = position(*pool.ring, pool.key);
+  if (pool.ring->empty()) return give_up(Failure::no_server);
   home_ = pool.ring->owner(hash_);
   if (pool.watch) count_remapped(hash_);
   target_index_ = home_;
@@ -169,12 +169,23 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   answer.close = !keep_alive_;
   answer.client_minor_version = minor_version_;
   answer.date = context_.date();
+  // No server answers, but the key has its place all the same.
+  if (view_ != nullptr && session_->listener().config().debug_headers) {
+    context_.key.clear();
+    add_placement(context_.key);
+    answer.extra = context_.key;
+  }
   http::render(answer, context_.text);
   context_.pieces.clear();
   context_.pieces.passing(context_.text);
   context_.loop.refresh();
   count_request(metrics::code_of(status_));
   response_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+void Exchange::add_placement(std::string& lines) const {
+  lines.append("Clockwise-Key-Hash: ").append(std::to_string(hash_));
+  lines.append("\r\nClockwise-Ring: ").append(view_->pool->digest).append("\r\n");
 }
 
 // The server's answer is here to its end. It counts before its last octet goes out: whoever has the

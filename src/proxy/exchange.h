@@ -66,6 +66,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   [[nodiscard]] std::uint64_t position(const ring::Ring& ring, const http::KeyTemplate& key);
   [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
   void reply(unsigned status, std::string_view proxy_status, std::string_view text);
+  void add_placement(std::string& lines) const;  // Clockwise-Key-Hash and -Ring
   void finish();
   void cut(std::string_view reason);
   void cut_by_server(Failure failure, std::string_view reason);

@@ -140,9 +140,8 @@ void Exchange::begin_response() {
 
 std::string_view Exchange::debug_headers() {
   context_.text.clear();
-  context_.text.append("Clockwise-Server: ").append(target_->name());
-  context_.text.append("\r\nClockwise-Key-Hash: ").append(std::to_string(hash_));
-  context_.text.append("\r\nClockwise-Ring: ").append(view_->pool->digest).append("\r\n");
+  context_.text.append("Clockwise-Server: ").append(target_->name()).append("\r\n");
+  add_placement(context_.text);
   return context_.text;
 }
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from support import wire  # noqa: E402
 from support.clockwise import BINARY, free_port, wait_until  # noqa: E402
 from support.origin import Origin  # noqa: E402
-from support.ring import Ring  # noqa: E402
+from support.ring import Ring, xxh64  # noqa: E402
 from support.scenario import Site  # noqa: E402
 
 
@@ -83,6 +83,30 @@ class UnreachableServers(unittest.TestCase):
                 self.assertEqual(proxy.page().sum("clockwise_http_request_errors_total", reason="no_backend"), 1)
             else:
                 self.assertEqual(served.status, 200)
+
+    def test_debug_headers_tell_where_the_request_belonged(self):
+        def check(proxy, answer, uri):
+            self.assertEqual(answer.value("clockwise-ring"), proxy.pool()["digest"])
+            key = proxy.admin(f"/api/v1/pools/pages/lookup?key={uri}").json()["keys"][0]
+            self.assertEqual(answer.value("clockwise-key-hash"), key["hash"])
+            self.assertIsNone(answer.value("clockwise-server"))
+            return int(key["hash"])
+        with Site([nobody(n) for n in "abc"], listener={"debug_headers": True}) as proxy:
+            answer = wire.fetch(proxy.web, "/x")
+            self.assertEqual(answer.status, 502)
+            self.assertEqual(check(proxy, answer, "/x"), xxh64(b"/x"))
+            # Nobody routed these.
+            for octets in (b"GET /x HTTP/1.1\r\n\r\n", b"GET /x HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"):
+                with wire.Connection(proxy.web) as connection:
+                    connection.send(octets)
+                    refused = connection.response()
+                    self.assertEqual((refused.status, refused.value("clockwise-ring")), (400, None))
+        with Site([{**nobody("a"), "state": "down"}], listener={"debug_headers": True}) as proxy:
+            answer = wire.fetch(proxy.web, "/x")
+            self.assertEqual(answer.status, 503)
+            check(proxy, answer, "/x")
+        with Site([nobody("a")]) as proxy:
+            self.assertIsNone(wire.fetch(proxy.web, "/x").value("clockwise-ring"))
 
     def test_it_serves_again_as_soon_as_a_server_is_back(self):
         port = free_port()
