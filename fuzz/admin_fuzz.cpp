@@ -91,7 +91,11 @@ class World {
              require(change.state || change.weight);
              require(!change.weight || (*change.weight >= 0 && *change.weight <= 10'000));
              done(upstream::ReloadOutcome{});
-           }}};
+           }},
+      [](const std::function<void()>& work) {
+        work();
+        return true;
+      }};
 };
 
 std::string_view take(std::string_view& input, char end) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <exception>
+#include <memory>
+#include <variant>
 
 #include "admin/access.h"
 #include "admin/collect.h"
@@ -48,14 +51,22 @@ Response failure_response(const config::Failure& failure) {
   return json_response(body, 400);
 }
 
-void compress(const Request& request, Response& response) {
-  if (response.body.size() < kWorthCompressing) return;
+Response compressed(const Request& request, Response response) {
+  if (response.body.size() < kWorthCompressing) return response;
   response.headers.emplace_back("Vary", "Accept-Encoding");
-  if (!accepts_gzip(request.accept_encoding)) return;
+  if (!accepts_gzip(request.accept_encoding)) return response;
   std::string smaller = gzipped(response.body);
-  if (smaller.empty()) return;
+  if (smaller.empty()) return response;
   response.body = std::move(smaller);
   response.headers.emplace_back("Content-Encoding", "gzip");
+  return response;
+}
+
+Response busy() {
+  Response response =
+      error_response(503, "busy", "too many long answers are being made; try again in a second");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 template <class Number>
@@ -87,10 +98,10 @@ std::set<std::string, std::less<>> listed(const std::vector<std::string>& values
 }  // namespace
 
 struct Api::Call {
-  const Request& request;
-  const Target& target;
+  Request request;
+  Target target;
   upstream::View view;
-  const upstream::Pool* pool = nullptr;  // where the path names one
+  const upstream::Pool* pool = nullptr;  // of `view`, where the path names one
 };
 
 // One call of the API. `{pool}` in the pattern stands for the name of a pool that exists, `{id}`
@@ -98,9 +109,12 @@ struct Api::Call {
 struct Api::Route {
   std::string_view method;
   std::vector<std::string_view> pattern;
-  Response (Api::*answer)(const Call&);
-  // In its place for a call that changes what goes on after the answer, and that answers later.
-  void (Api::*start)(const Request&, const Target&, const Reply&) = nullptr;
+  using Answer = Response (Api::*)(const Call&);
+  // An answer that grows with the ring, the history or the question: made on another thread.
+  using Later = Response (*)(const Call&);
+  // A call that changes what goes on, and is answered after that.
+  using Start = void (Api::*)(const Request&, const Target&, const Reply&);
+  std::variant<Answer, Later, Start> handler;
 
   [[nodiscard]] bool matches(const std::vector<std::string>& path) const {
     return std::ranges::equal(pattern, path, [](std::string_view wanted, const std::string& have) {
@@ -130,19 +144,19 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "pools", "{pool}", "ring"}, &Api::ring},
       {"GET", {"api", "v1", "pools", "{pool}", "lookup"}, &Api::lookup},
       {"POST", {"api", "v1", "pools", "{pool}", "plan"}, &Api::plan},
-      {"PUT",
-       {"api", "v1", "pools", "{pool}", "servers", "{id}"},
-       nullptr,
-       &Api::start_server_change},
+      {"PUT", {"api", "v1", "pools", "{pool}", "servers", "{id}"}, &Api::start_server_change},
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
-      {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, nullptr, &Api::start_rollback},
-      {"POST", {"api", "v1", "reload"}, nullptr, &Api::start_reload},
+      {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, &Api::start_rollback},
+      {"POST", {"api", "v1", "reload"}, &Api::start_reload},
   };
   return kRoutes;
 }
 
-Api::Api(upstream::Directory& directory, upstream::ControlPort port, Warn warn)
-    : directory_(directory), port_(std::move(port)), warn_(std::move(warn)) {}
+Api::Api(upstream::Directory& directory, upstream::ControlPort port, Later later, Warn warn)
+    : directory_(directory),
+      port_(std::move(port)),
+      later_(std::move(later)),
+      warn_(std::move(warn)) {}
 
 void Api::set_admin(config::Admin admin) { admin_ = std::move(admin); }
 
@@ -165,8 +179,8 @@ Response Api::no_route(const std::vector<std::string>& path) {
   return response;
 }
 
-void Api::handle(const Request& request, const Reply& reply) {
-  const auto target = parse_target(request.target);
+void Api::handle(Request request, const Reply& reply) {
+  auto target = parse_target(request.target);
   if (!target)
     return reply(
         error_response(400, "bad_request", "a \"%\" in the target lacks its two hex digits"));
@@ -174,30 +188,38 @@ void Api::handle(const Request& request, const Reply& reply) {
   if (!route) return reply(no_route(target->path));
   if (route->method != "GET")
     if (auto refusal = refuse_other_site(request)) return reply(std::move(*refusal));
-  if (route->start) {
+  if (const auto* start = std::get_if<Route::Start>(&route->handler)) {
     if (auto refusal = refuse_change(request, token())) return reply(std::move(*refusal));
-    return (this->*route->start)(request, *target, reply);
+    return (this->**start)(request, *target, reply);
   }
 
-  Response response = answer(*route, request, *target);
-  compress(request, response);
-  reply(std::move(response));
+  Call call{std::move(request), std::move(*target), directory_.view()};
+  if (const std::string* name = route->pool_name(call.target.path)) {
+    call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
+    if (!call.pool)
+      return reply(error_response(404, "not_found", fmt::format("no pool is named \"{}\"", *name)));
+  }
+  const auto* answer = std::get_if<Route::Answer>(&route->handler);
+  if (!answer) return answer_later(*route, std::move(call), reply);
+  reply(compressed(call.request, (this->**answer)(call)));
+}
+
+void Api::answer_later(const Route& route, Call call, const Reply& reply) {
+  const auto work = [answer = std::get<Route::Later>(route.handler), reply,
+                     call = std::make_shared<const Call>(std::move(call))] {
+    try {
+      reply(compressed(call->request, answer(*call)));
+    } catch (const std::exception& error) {
+      reply(error_response(500, "internal", error.what()));
+    }
+  };
+  if (!later_(work)) reply(busy());
 }
 
 // A reload may bring a new token, so the published one counts.
 std::string Api::token() const {
   const upstream::View view = directory_.view();
   return view.config ? view.config->admin.token : admin_.token;
-}
-
-Response Api::answer(const Route& route, const Request& request, const Target& target) {
-  Call call{request, target, directory_.view()};
-  if (const std::string* name = route.pool_name(target.path)) {
-    call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
-    if (!call.pool)
-      return error_response(404, "not_found", fmt::format("no pool is named \"{}\"", *name));
-  }
-  return (this->*route.answer)(call);
 }
 
 void Api::start_reload(const Request&, const Target& target, const Reply& reply) {

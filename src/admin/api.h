@@ -1,7 +1,7 @@
 // The admin API without its sockets: a request in, a response out.
 //
-// What changes the running proxy is answered later, everything else at once from a view of the
-// directory. Used by one thread.
+// What changes the running proxy is answered when it is done, everything else from a view of the
+// directory: at once, or elsewhere where the answer may take long. Used by one thread.
 #pragma once
 
 #include <functional>
@@ -34,19 +34,22 @@ struct Response {
 };
 
 // Called exactly once; on the calling thread before handle() returns, but for what changes the
-// running proxy, where it is called on the control thread.
+// running proxy, where it is called on the control thread, and for what goes through Later.
 using Reply = std::function<void(Response)>;
 using Warn = std::function<void(std::string_view)>;
+// Has work done that may take long, on a thread that may wait for it. False: there is too much of
+// it already, and it will not be done.
+using Later = std::function<bool(std::function<void()>)>;
 
 class Api {
  public:
   // `warn` gets the few things an operator should read in the log.
-  Api(upstream::Directory& directory, upstream::ControlPort port, Warn warn = {});
+  Api(upstream::Directory& directory, upstream::ControlPort port, Later later, Warn warn = {});
 
   // Where the server listens and the token that counts until a configuration is published.
   void set_admin(config::Admin admin);
 
-  void handle(const Request& request, const Reply& reply);
+  void handle(Request request, const Reply& reply);
 
  private:
   struct Call;   // one request on its way to its handler
@@ -56,7 +59,7 @@ class Api {
   static Response no_route(const std::vector<std::string>& path);
 
   [[nodiscard]] std::string token() const;
-  Response answer(const Route& route, const Request& request, const Target& target);
+  void answer_later(const Route& route, Call call, const Reply& reply);
   void start_reload(const Request& request, const Target& target, const Reply& reply);
   void start_rollback(const Request& request, const Target& target, const Reply& reply);
   void start_server_change(const Request& request, const Target& target, const Reply& reply);
@@ -67,14 +70,16 @@ class Api {
   Response status(const Call& call);
   Response pools(const Call& call);
   Response pool(const Call& call);
-  Response ring(const Call& call);
-  Response lookup(const Call& call);
-  Response plan(const Call& call);
-  Response remaps(const Call& call);
+  // Apart from this object: another thread may be at them.
+  static Response ring(const Call& call);
+  static Response lookup(const Call& call);
+  static Response plan(const Call& call);
+  static Response remaps(const Call& call);
   void tell_when_basic(const upstream::View& view);
 
   upstream::Directory& directory_;
   const upstream::ControlPort port_;
+  const Later later_;
   const Warn warn_;
   config::Admin admin_;
   metrics::SeriesBudget budget_;

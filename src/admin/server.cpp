@@ -84,7 +84,7 @@ class AdminServer::Core : public std::enable_shared_from_this<Core> {
   void start();
   void stop();
 
-  void respond(const Request& request, const std::shared_ptr<Session>& session);
+  void respond(Request request, const std::shared_ptr<Session>& session);
   void closed(const std::shared_ptr<Session>& session);
   [[nodiscard]] asio::io_context& io() noexcept { return io_; }
 
@@ -160,7 +160,7 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
 
   void on_request(const error_code& ec) {
     if (ec) return fail(ec);
-    stream_.expires_never();  // a reload takes as long as it takes
+    stream_.expires_never();  // a reload or a plan takes as long as it takes
     keep_alive_ = parser_->keep_alive();
     auto message = parser_->release();
     const auto field = [&](http::field name) { return std::string(message[name]); };
@@ -175,7 +175,7 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
     request.accept_encoding = field(http::field::accept_encoding);
     request.body = std::move(message.body());
     head_ = request.method == "HEAD";
-    core_.respond(request, shared_from_this());
+    core_.respond(std::move(request), shared_from_this());
   }
 
   void fail(const error_code& ec) {
@@ -329,9 +329,9 @@ void AdminServer::Core::closed(const std::shared_ptr<Session>& session) {
   accept();
 }
 
-// The answer to a reload comes from another thread, maybe after the connection or this server has
-// gone: the session is looked for, never kept alive.
-void AdminServer::Core::respond(const Request& request, const std::shared_ptr<Session>& session) {
+// An answer may come from another thread, maybe after the connection or this server has gone: the
+// session is looked for, never kept alive.
+void AdminServer::Core::respond(Request request, const std::shared_ptr<Session>& session) {
   const Reply reply = [core = shared_from_this(),
                        waiting = std::weak_ptr(session)](Response answer) {
     asio::post(core->io(), [waiting, answer = std::move(answer)]() mutable {
@@ -339,14 +339,17 @@ void AdminServer::Core::respond(const Request& request, const std::shared_ptr<Se
     });
   };
   try {
-    api_.handle(request, reply);
+    api_.handle(std::move(request), reply);
   } catch (const std::exception& error) {
     reply(error_response(500, "internal", error.what()));
   }
 }
 
 AdminServer::AdminServer(upstream::Directory& directory, upstream::ControlPort port, Warn warn)
-    : api_(directory, std::move(port), std::move(warn)) {}
+    : api_(
+          directory, std::move(port),
+          [this](std::function<void()> work) { return aside_->take(std::move(work)); },
+          std::move(warn)) {}
 
 AdminServer::~AdminServer() { stop(); }
 
@@ -354,6 +357,7 @@ Result<config::Address> AdminServer::start(const config::Admin& admin) {
   auto core = std::make_shared<Core>(api_);
   auto bound = core->bind(admin.address);
   if (!bound) return bound;
+  aside_ = std::make_unique<Aside>();
   config::Admin known = admin;
   known.address = *bound;
   api_.set_admin(std::move(known));
@@ -364,6 +368,7 @@ Result<config::Address> AdminServer::start(const config::Admin& admin) {
 
 void AdminServer::stop() {
   if (core_) core_->stop();
+  aside_.reset();  // what it still answers goes to a core that is there
   core_.reset();
 }
 

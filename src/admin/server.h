@@ -1,13 +1,15 @@
-// The admin HTTP server: the metrics page and the API, on a thread of its own.
+// The admin HTTP server: the metrics page and the API, on a thread of its own, with one more for
+// answers that may take long.
 //
 // It shares nothing with the workers but the directory, so neither a slow reader nor a reload in
-// progress holds up a request or a scrape. Bounded in what it takes: 64 connections, 16 KiB of
-// head, 8 MiB of body, 10 s for each step.
+// progress nor a large plan holds up a request or a scrape. Bounded in what it takes: 64
+// connections, 16 KiB of head, 8 MiB of body, 10 s for each step, Aside::kMost long answers.
 #pragma once
 
 #include <memory>
 
 #include "admin/api.h"
+#include "admin/aside.h"
 #include "base/result.h"
 #include "config/model.h"
 #include "upstream/directory.h"
@@ -27,13 +29,15 @@ class AdminServer {
   // Binds, starts the thread and returns the address with the port that was taken. A stale unix
   // socket is replaced; its file gets mode 0600. REQUIRES: not started, or stopped since.
   Result<config::Address> start(const config::Admin& admin);
-  // Closes every connection and joins the thread. Idempotent.
+  // Closes every connection, drops the long answers that have not begun, and joins the threads.
+  // Idempotent.
   void stop();
 
  private:
   class Session;
   class Core;
 
+  std::unique_ptr<Aside> aside_;
   Api api_;
   // Shared with reloads under way, which may end after stop().
   std::shared_ptr<Core> core_;

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import select
 import socket
 import sys
 import unittest
@@ -11,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
 from support.account import differences  # noqa: E402
-from support.clockwise import request, run  # noqa: E402
+from support.clockwise import DEADLINE, request, run  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.ring import CIRCLE, Ring, minimum, moves, xxh64  # noqa: E402
 from support.scenario import Site, servers_text  # noqa: E402
@@ -347,6 +348,33 @@ class Api(unittest.TestCase):
                 except OSError:
                     pass  # dropped at once
         self.assertEqual(proxy.admin("/healthz").status, 200)
+
+    def test_a_large_plan_holds_up_nothing_and_waits_in_a_short_line(self):
+        proxy = self.site(self.origins)
+
+        def ask(servers):
+            body = servers_text([{"name": f"s{n}", "address": "127.0.0.1:1"} for n in range(servers)]).encode()
+            sock = self.enterContext(socket.create_connection(("127.0.0.1", proxy.admin_port), timeout=DEADLINE))
+            sock.sendall(b"POST /api/v1/pools/pages/plan HTTP/1.0\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                         % len(body) + body)
+            return sock
+
+        def all_are_read():
+            for _ in range(20):
+                self.assertEqual(proxy.admin("/healthz").status, 200)
+        large = ask(3900)  # almost four million points
+        all_are_read()
+        waiting = [ask(2) for _ in range(15)]
+        all_are_read()
+        for sock in [ask(2) for _ in range(5)]:
+            refused = sock.makefile("rb").read()
+            self.assertRegex(refused, rb"\AHTTP/1\.[01] 503 ")
+            self.assertIn(b"Retry-After: 1\r\n", refused)
+            self.assertIn(b'"code": "busy"', refused)
+        self.assertIn("clockwise_build_info", proxy.admin("/metrics").text)
+        self.assertEqual(select.select([large, *waiting], [], [], 0)[0], [], "the large plan is under way")
+        for sock in [large, *waiting]:
+            self.assertIn(b'"moved_ratio"', sock.makefile("rb").read())
 
     def test_a_token_guards_changes_and_nothing_else(self):
         proxy = Site(self.origins)

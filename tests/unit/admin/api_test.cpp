@@ -403,6 +403,64 @@ TEST_F(ApiTest, WhatRunsAndIsNotWrittenIsNamed) {
   EXPECT_EQ(servers.at(2).at("overridden"), (json::array{"added"}));
 }
 
+TEST_F(ApiTest, AnotherOrderIsNamedWhereTheRingGoesByIt) {
+  const auto differs = [&](ring::Placement placement) {
+    const upstream::View view = world.directory.view();
+    auto pool = std::make_shared<upstream::Pool>(*view.routing->pools[0]);
+    pool->ring = *ring::build({.placement = placement, .points = 100},
+                              config::members_of(pool->config.servers));
+    auto routing = std::make_shared<upstream::Routing>();
+    routing->pools.push_back(pool);
+    auto file = std::make_shared<config::Config>(*view.config);
+    std::swap(file->pools[0].servers[0], file->pools[0].servers[2]);
+    file->pools[0].servers[1].weight = 9;
+    world.directory.publish(routing, view.config, "clockwise.yaml", "0", file);
+    return json::serialize(world.json("/api/v1/status").at("differs_from_file"));
+  };
+  const std::string weight = R"({"pool":"pages","server":"b","overridden":["weight"]}])";
+  EXPECT_EQ(differs(ring::Placement::clockwise), "[" + weight);
+  EXPECT_EQ(differs(ring::Placement::modulo),
+            R"([{"pool":"pages","server":null,"overridden":["order"]},)" + weight);
+}
+
+TEST_F(ApiTest, LongAnswersAreMadeElsewhere) {
+  Request asked[4];
+  asked[0].target = "/api/v1/pools/pages/ring";
+  asked[1].target = "/api/v1/pools/pages/lookup?key=k";
+  asked[2].target = "/api/v1/remaps";
+  asked[3].method = "POST";
+  asked[3].target = "/api/v1/pools/pages/plan";
+  asked[3].body = "servers: [{name: b, address: '127.0.0.1:8001'}]";
+  for (Request& request : asked) {
+    const Response at_once = world.send(request);
+    world.waits = true;
+    std::optional<Response> answer;
+    world.api.handle(request, [&](Response response) { answer = std::move(response); });
+    EXPECT_FALSE(answer) << request.target;
+    ASSERT_EQ(world.waiting.size(), 1U) << request.target;
+    EXPECT_EQ(world.get("/healthz").status, 200U);
+    // What the answer is made of is that of the moment of the question.
+    world.publish({"z"});
+    world.waiting.front()();
+    ASSERT_TRUE(answer) << request.target;
+    EXPECT_EQ(answer->status, at_once.status) << request.target;
+    EXPECT_EQ(answer->body, at_once.body) << request.target;
+    world.publish({"a", "b", "c"});
+    world.waiting.clear();
+    world.waits = false;
+  }
+}
+
+TEST_F(ApiTest, TooManyLongAnswersAreRefusedForAWhile) {
+  world.busy = true;
+  const Response response = world.post("/api/v1/pools/pages/plan", "servers: []");
+  EXPECT_EQ(response.status, 503U);
+  EXPECT_EQ(header(response, "Retry-After"), "1");
+  EXPECT_THAT(response.body, HasSubstr("\"code\": \"busy\""));
+  EXPECT_EQ(world.get("/api/v1/status").status, 200U);
+  EXPECT_EQ(world.get("/metrics").status, 200U);
+}
+
 TEST_F(ApiTest, LargeAnswersAreCompressedWhenAsked) {
   Request request;
   request.target = "/metrics";

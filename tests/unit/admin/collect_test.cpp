@@ -311,7 +311,7 @@ TEST_F(MetricsTest, ProcessFiguresAreRead) {
 
 TEST(MetricsBeforeStart, ThePageStillParses) {
   upstream::Directory directory(1, upstream::WallClock::time_point{});
-  Api api(directory, {});
+  Api api(directory, {}, {});
   Request request;
   request.target = "/metrics";
   std::string body;

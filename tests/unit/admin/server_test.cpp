@@ -144,6 +144,30 @@ TEST_F(ServerTest, ReloadMayEndAfterTheServer) {
   done(upstream::ReloadOutcome{});
 }
 
+std::string plan_request() {
+  const std::string body = "servers: [{name: b, address: '127.0.0.1:8001'}]";
+  return "POST /api/v1/pools/pages/plan HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+         "Content-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+TEST_F(ServerTest, LongAnswersComeInTheirTurn) {
+  std::vector<std::unique_ptr<Client<asio::ip::tcp>>> clients;
+  for (int i = 0; i < 10; ++i) {
+    clients.push_back(std::make_unique<Client<asio::ip::tcp>>(
+        asio::ip::tcp::endpoint{asio::ip::make_address("127.0.0.1"), port}));
+    clients.back()->write(plan_request());
+  }
+  for (const auto& client : clients) EXPECT_THAT(client->read_all(), HasSubstr("\"moved_ratio\""));
+}
+
+TEST_F(ServerTest, ALongAnswerMayComeAfterItsClientOrTheServerHasGone) {
+  for (int i = 0; i < 10; ++i) connect().write(plan_request());
+  EXPECT_THAT(exchange("GET /healthz HTTP/1.1\r\n"), HasSubstr("200 OK"));
+  for (int i = 0; i < 10; ++i) connect().write(plan_request());
+  server.stop();
+}
+
 TEST_F(ServerTest, WaitsForASlotWhenManyAreConnected) {
   std::vector<std::unique_ptr<Client<asio::ip::tcp>>> idle;
   for (int i = 0; i < 64; ++i) {

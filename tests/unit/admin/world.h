@@ -102,6 +102,9 @@ class World {
                                 [this] { return now; }};
   upstream::ReloadOutcome next_outcome;  // what a reload will come to
   std::vector<bool> reloads;             // forced or not
+  bool busy = false;                     // too many long answers are being made
+  bool waits = false;                    // long answers are made when the test says so
+  std::vector<std::function<void()>> waiting;
   std::vector<std::string> warnings;
   upstream::RollbackResult next_rollback;  // and a rollback
   std::vector<std::pair<std::uint64_t, bool>> rollbacks;
@@ -123,6 +126,14 @@ class World {
                  server_changes.emplace_back(change, force);
                  done(next_server_change);
                }},
+          [this](std::function<void()> work) {
+            if (busy) return false;
+            if (waits)
+              waiting.push_back(std::move(work));
+            else
+              work();
+            return true;
+          },
           [this](std::string_view text) { warnings.emplace_back(text); }};
 };
 
