@@ -57,11 +57,15 @@ void log_outcome(std::string_view act, const upstream::ReloadOutcome& outcome) {
     log::warn("not applied: {}: {}", left.path, left.reason);
 }
 
-std::string by_hand(const config::Pool& pool, const upstream::Placed& there) {
-  const std::string what = edits(pool, there);
-  return fmt::format("pool {} has its servers from \"{}\", and that file would undo a rollback: {}",
-                     pool.name, *pool.servers_file,
-                     what.empty() ? "it says the same already" : "edit it: " + what);
+std::string by_hand(const config::Pool& written, const config::Pool& running,
+                    const upstream::Placed& there) {
+  const std::string what = edits(written, there);
+  std::string message = fmt::format(
+      "pool {} has its servers from \"{}\", and that file would undo a rollback: {}", written.name,
+      *written.servers_file, what.empty() ? "it says the same already" : "edit it: " + what);
+  if (written.servers != running.servers)
+    message += "; what a PUT set at run time stays until a PUT sets it back";
+  return message;
 }
 
 }  // namespace
@@ -351,7 +355,8 @@ upstream::RollbackResult Reloader::rollback(std::uint64_t id, bool force) {
     return NoWayBack{
         Why::not_kept,
         fmt::format("the history no longer has the servers of pool {} before change {}", name, id)};
-  if (pool->servers_file) return NoWayBack{Why::from_file, by_hand(*pool, *there)};
+  if (pool->servers_file)
+    return NoWayBack{Why::from_file, by_hand(*written_->pool(name), *pool, *there)};
   return go_back(id, name, std::move(*there), force);
 }
 

@@ -625,6 +625,22 @@ TEST_F(RollbackTest, NorForAListInAFileWhichSaysWhatToEdit) {
             "edit it: remove c; set the weight of a to 1; add b at 10.0.0.2:80, weight 1");
 }
 
+TEST_F(RollbackTest, WhatWasSetAtRunTimeIsNoEditOfTheFile) {
+  const std::string main =
+      "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
+      "pools: {pages: {servers_from: {file: list.yaml}}}\n";
+  files_["list.yaml"] =
+      "servers: [{name: a, address: '10.0.0.1:80'}, {name: b, address: '10.0.0.2:80'}]\n";
+  start(main);
+  const upstream::ServerChange drain{
+      .pool = "pages", .server = "a", .state = config::ServerState::draining, .weight = {}};
+  const auto drained = reloader_->change_server(drain, true);
+  ASSERT_EQ(std::get<upstream::ReloadOutcome>(drained).result, ReloadResult::applied);
+  EXPECT_THAT(no_way_back(1).message,
+              testing::EndsWith("it says the same already; what a PUT set at run time stays until "
+                                "a PUT sets it back"));
+}
+
 struct Edit {
   const char* name;
   std::string ring, before, after, edits;
