@@ -1,5 +1,7 @@
 #include "proxy/decide.h"
 
+#include <boost/system/errc.hpp>
+
 namespace clockwise::proxy {
 
 using metrics::BackendError;
@@ -33,6 +35,7 @@ std::optional<RetryReason> cause(Failure failure, const config::RetryOn& on) noe
     case Failure::status:
       return RetryReason::status;
     case Failure::no_server:
+    case Failure::local:  // another server would need the same
     case Failure::protocol:
     case Failure::total:
     case Failure::queue_full:
@@ -43,6 +46,16 @@ std::optional<RetryReason> cause(Failure failure, const config::RetryOn& on) noe
 }
 
 }  // namespace
+
+Failure connect_failure(const boost::system::error_code& error) noexcept {
+  namespace errc = boost::system::errc;
+  if (error == errc::timed_out) return Failure::connect_timeout;
+  for (const auto lack :
+       {errc::too_many_files_open, errc::too_many_files_open_in_system, errc::no_buffer_space,
+        errc::not_enough_memory, errc::address_not_available})
+    if (error == lack) return Failure::local;
+  return Failure::connect;
+}
 
 Verdict after_failure(Failure failure, const Attempt& attempt, const config::RetryOn& on) noexcept {
   const bool stale = may_be_stale(failure, attempt);
@@ -65,6 +78,8 @@ Blame blame(Failure failure) noexcept {
               BackendError::connect};
     case Failure::unresolved:
       return {503, "dns_error", "the server's name has no address", BackendError::resolve};
+    case Failure::local:
+      return {503, "proxy_internal_error", "the proxy can open no more connections", {}};
     case Failure::connect:
       return {502, "connection_refused", "no connection to the server", BackendError::connect};
     case Failure::connect_timeout:

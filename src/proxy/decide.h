@@ -1,6 +1,7 @@
 // The decisions of one exchange, as functions of facts: no socket, no clock.
 #pragma once
 
+#include <boost/system/error_code.hpp>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace clockwise::proxy {
 enum class Failure : std::uint8_t {
   no_server,   // nobody on the ring, or nobody left to try
   unresolved,  // the server's name has no address
+  local,       // the proxy has no descriptor, port or memory left for a connection
   connect,     // refused, unreachable
   connect_timeout,
   reset,          // closed or reset without an answer
@@ -25,6 +27,9 @@ enum class Failure : std::uint8_t {
   queue_full,     // all connections in use, and no room to wait for one
   queue_timeout,  // waited too long for one
 };
+
+// Why there is no connection. What this machine lacks is no fault of the server.
+[[nodiscard]] Failure connect_failure(const boost::system::error_code& error) noexcept;
 
 // A status that says the server could not, and whose retry is asked for.
 [[nodiscard]] constexpr bool is_cause(const config::RetryOn& on, unsigned status) noexcept {
@@ -45,6 +50,7 @@ enum class Failure : std::uint8_t {
       return !reused;
     case Failure::no_server:
     case Failure::unresolved:
+    case Failure::local:
     case Failure::status:
     case Failure::queue_full:
     case Failure::queue_timeout:

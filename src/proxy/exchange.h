@@ -96,6 +96,8 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void wait_for_connection();
   void waited_too_long();
   void on_server_leased(upstream::ServerConnection& server) override;
+  void on_server_left() override;
+  void follow_changes();
   void begin_attempt(upstream::ServerConnection& server);
   void fail(Failure failure);
   [[nodiscard]] Verdict verdict_on(Failure failure);

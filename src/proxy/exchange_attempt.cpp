@@ -1,5 +1,7 @@
 // The exchange and the servers it tries, one after another: whom to ask, what a failure means, and
 // whose answer is passed on in the end.
+#include <algorithm>
+
 #include "proxy/exchange.h"
 #include "proxy/session.h"
 #include "upstream/choose.h"
@@ -9,6 +11,9 @@ namespace clockwise::proxy {
 using metrics::Code;
 
 namespace {
+
+// A server that was tried and is not in the newest snapshot.
+constexpr ring::ServerIndex kGone = ~ring::ServerIndex{0};
 
 template <class Enum>
 metrics::Cell& at(auto& cells, Enum which) noexcept {
@@ -20,6 +25,7 @@ metrics::Cell& at(auto& cells, Enum which) noexcept {
 // The next distinct server on the walk, as far as health allows. It may have a connection that is
 // ready at once, so the head must be back in the scratch before.
 void Exchange::route() {
+  if (view_->pool->ring->empty()) return give_up(last_failure_);
   const auto next = upstream::choose(*view_->pool, hash_, tried_);
   if (!next) return give_up(last_failure_);
   target_index_ = next->server;
@@ -67,6 +73,43 @@ void Exchange::on_server_leased(upstream::ServerConnection& server) {
   watch_due_ = io::Deadlines::kNever;
   rescan_head();
   begin_attempt(server);
+}
+
+void Exchange::on_server_left() {
+  context_.loop.refresh();
+  watch_due_ = io::Deadlines::kNever;
+  leave_trial();
+  follow_changes();
+  route();
+}
+
+// A further try goes by the newest snapshot: servers that have left the ring get nothing new. What
+// was tried is remembered as far as it is still there. REQUIRES: no attempt is under way.
+void Exchange::follow_changes() {
+  PoolView* newest = session_->listener().pool();
+  if (newest == view_ || newest == nullptr) return;
+  const auto now_at = [&](ring::ServerIndex before) {
+    const auto found = std::ranges::find(newest->servers, view_->servers[before]);
+    return found == newest->servers.end()
+               ? kGone
+               : static_cast<ring::ServerIndex>(found - newest->servers.begin());
+  };
+  for (ring::ServerIndex& index : tried_)
+    if (index != kGone) index = now_at(index);
+  if (refused_.server != nullptr) {
+    refused_.index = now_at(refused_.index);
+    if (refused_.index == kGone) release_refused();  // nobody would keep its connections
+  }
+  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
+  target_ = nullptr;
+  --view_->users;
+  view_ = newest;
+  ++view_->users;
+  const upstream::Pool& pool = *view_->pool;
+  if (pool.ring->empty()) return;
+  rescan_head();
+  hash_ = position(*pool.ring, pool.key);
+  home_ = pool.ring->owner(hash_);
 }
 
 // REQUIRES: Context::request is this request's head.
@@ -129,7 +172,7 @@ Verdict Exchange::verdict_on(Failure failure) {
       .sent = request_written_,
       .reused = server_ != nullptr && server_->reused(),
       .replayable = replayable_,
-      .fresh_tried = fresh_tried_,
+      .fresh_tried = fresh_tried_ || !target_->on_ring(),
       .candidate = has_candidate(),
       .in_budget = rules.budget > 0 && view_->memory->retries.allows(now()),
       .retries_left = retries_left_,
@@ -145,6 +188,7 @@ void Exchange::try_next(const Verdict& verdict) {
   if (verdict.from_budget) view_->memory->retries.take();
   --retries_left_;
   fresh_tried_ = false;
+  follow_changes();
   route();
 }
 

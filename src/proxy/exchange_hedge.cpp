@@ -47,6 +47,10 @@ void Exchange::on_late() {
   const bool waits =
       phase_ == Phase::connecting || phase_ == Phase::sending || phase_ == Phase::head;
   if (!waits || refused_.server != nullptr || tried_.size() > kMostFailed) return;
+  // Called off, an attempt tells nothing of its server: one that may be ill is waited for.
+  if (trial_ || target_->health().failing()) return;
+  // Servers that have left the ring meanwhile get nothing new.
+  if (session_->listener().pool() != view_) return;
   if (rules == nullptr || rules->budget <= 0 || !budget.allows(now())) return;
   tried_.push_back(target_index_);
   const auto next = upstream::choose_second(*view_->pool, hash_, tried_);
@@ -66,8 +70,9 @@ void Exchange::write_hedge(const upstream::ServerConnections& target) {
   write_request_head(target);
 }
 
+// An error is no reason to call off the first attempt, which may do better.
 void Exchange::on_hedge_answered(unsigned status) {
-  if (is_cause(view_->pool->config.retry.on, status)) {
+  if (status >= 500) {
     hedge_->refuse(status);
     return end_hedge(metrics::Hedged::cancelled);
   }
@@ -84,7 +89,6 @@ void Exchange::on_hedge_failed(upstream::ServerConnections& target, Failure fail
 
 // The second attempt is now the only one.
 void Exchange::take_over_hedge() {
-  leave_trial();
   at(view_->cells->hedges, metrics::Hedged::won).add();
   tried_.push_back(target_index_);
   Hedge::State state = hedge_->take_over(*this);

@@ -1,6 +1,4 @@
 // The exchange towards the server: head, body, and what may be read from the client meanwhile.
-#include <boost/asio/error.hpp>
-
 #include "proxy/exchange.h"
 #include "proxy/session.h"
 
@@ -27,10 +25,7 @@ http::ForwardedStyle style_of(config::ForwardedStyle style) noexcept {
 
 void Exchange::on_server_connected(const io::error_code& error) {
   context_.loop.refresh();
-  if (error) {
-    return fail(error == boost::asio::error::timed_out ? Failure::connect_timeout
-                                                       : Failure::connect);
-  }
+  if (error) return fail(connect_failure(error));
   rescan_head();
   send_request();
 }

@@ -1,7 +1,5 @@
 #include "proxy/hedge.h"
 
-#include <boost/asio/error.hpp>
-
 #include "proxy/context.h"
 
 namespace clockwise::proxy {
@@ -81,7 +79,7 @@ void Hedge::refuse(unsigned status) { end(metrics::code_of(status)); }
 
 void Hedge::on_server_connected(const io::error_code& error) {
   context_.loop.refresh();
-  if (error) return fail(Failure::connect);
+  if (error) return fail(connect_failure(error));
   send();
 }
 

@@ -86,7 +86,9 @@ class Hedge final : upstream::ServerConnection::User {
   void refuse(unsigned status);
 
  private:
-  void on_server_leased(upstream::ServerConnection&) override {}  // it never waits
+  // It never waits.
+  void on_server_leased(upstream::ServerConnection&) override {}
+  void on_server_left() override {}
   void on_server_connected(const io::error_code& error) override;
   void on_server_read(const io::error_code& error, std::size_t n) override;
   void on_server_readable(const io::error_code&) override {}

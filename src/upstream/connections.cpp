@@ -58,12 +58,15 @@ ServerConnections::~ServerConnections() { close_idle(); }
 
 void ServerConnections::configure(const Server& server, const config::Pool& pool) {
   retired_ = false;  // it may have left the list and come back
+  on_ring_ = server.config.on_ring();
   address_ = server.config.address.text;
   endpoints_ = server.endpoints;
   health_ = server.health;
   limits_ = pool.connections;
   slots_.limit(limits_.max);
   to_give_up_ = 0;
+  while (!idle_.empty() && (idle_.size() > limits_.max_idle || slots_.exceeded()))
+    remove_idle(*idle_.front());
   idle_timeout_ = static_cast<io::Milliseconds>(pool.timeouts.idle.count());
 }
 
@@ -116,7 +119,8 @@ void ServerConnections::give_back(ServerConnection& connection, bool reusable, b
     --to_give_up_;
     return end(std::move(owned));
   }
-  if (!reusable || retired_ || idle_.size() >= limits_.max_idle) return end(std::move(owned));
+  const bool too_many = idle_.size() >= limits_.max_idle || slots_.exceeded();
+  if (!reusable || retired_ || too_many) return end(std::move(owned));
   connection.idle_slot_ = static_cast<std::uint32_t>(idle_.size());
   cells_.connections_idle.add();
   loop_.deadlines.set(connection, loop_.now() + idle_timeout_);
@@ -152,11 +156,16 @@ void ServerConnections::wake_waiters() {
   });
 }
 
+ServerConnection::User& ServerConnections::take_waiter() noexcept {
+  auto& waiter = static_cast<Waiter&>(queue_.first());
+  leave(waiter);
+  return waiter.user_;
+}
+
 void ServerConnections::serve_waiters() {
+  while (!queue_.empty() && !on_ring_) take_waiter().on_server_left();
   while (!queue_.empty() && (!idle_.empty() || slots_.take())) {
-    auto& waiter = static_cast<Waiter&>(queue_.first());
-    leave(waiter);
-    ServerConnection::User& user = waiter.user_;
+    ServerConnection::User& user = take_waiter();
     user.on_server_leased(idle_.empty() ? open(user) : take_idle(user));
   }
 }
@@ -198,6 +207,7 @@ std::size_t ServerConnections::close_idle() {
 
 void ServerConnections::retire() {
   retired_ = true;
+  on_ring_ = false;
   close_idle();
 }
 

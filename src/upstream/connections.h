@@ -33,6 +33,8 @@ class ServerConnection final : public io::Stream::Owner, public io::Mortal, io::
    public:
     // The connection it waited for in the queue: as one from lease().
     virtual void on_server_leased(ServerConnection& connection) = 0;
+    // Instead of the connection it waited for: the server has left the ring.
+    virtual void on_server_left() = 0;
     virtual void on_server_connected(const io::error_code& error) = 0;
     virtual void on_server_read(const io::error_code& error, std::size_t n) = 0;
     virtual void on_server_readable(const io::error_code& error) = 0;
@@ -98,8 +100,11 @@ class ServerConnections {
   [[nodiscard]] metrics::BackendCells& cells() noexcept { return cells_; }
   [[nodiscard]] HealthMark& health() noexcept { return *health_; }
   [[nodiscard]] bool reachable() const noexcept { return !endpoints_.empty(); }
+  // In the newest snapshot. A server that is not gets nothing new, whoever knows it still.
+  [[nodiscard]] bool on_ring() const noexcept { return on_ring_; }
 
-  // Settings of the newest snapshot. A new address is a new ServerConnections.
+  // Settings of the newest snapshot; idle connections beyond its limits end. A new address is a new
+  // ServerConnections.
   void configure(const Server& server, const config::Pool& pool);
 
   // A connection for one exchange: an idle one, ready to use (connected()), or a new one that will
@@ -110,8 +115,8 @@ class ServerConnections {
   // anything else closes it. `watch_now`: framing gave no proof that the server sent nothing more.
   void give_back(ServerConnection& connection, bool reusable, bool watch_now);
 
-  // Waits for a connection: one on_server_leased() to come, never from within join(), unless it
-  // leaves before. False: the queue is full.
+  // Waits for a connection: one on_server_leased() or on_server_left() to come, never from within
+  // join(), unless it leaves before. False: the queue is full.
   [[nodiscard]] bool join(Waiter& waiter);
   void leave(Waiter& waiter) noexcept;
   // Every tick: serves who waits here and gives up what others wait for.
@@ -134,6 +139,7 @@ class ServerConnections {
   [[nodiscard]] ServerConnection& take_idle(ServerConnection::User& user);
   [[nodiscard]] ServerConnection& open(ServerConnection::User& user);
   [[nodiscard]] bool make_room();
+  [[nodiscard]] ServerConnection::User& take_waiter() noexcept;
   void lend(ServerConnection& connection, ServerConnection::User& user) noexcept;
   void wake_waiters();
   void serve_waiters();
@@ -155,6 +161,7 @@ class ServerConnections {
   std::uint32_t holders_ = 0, lent_ = 0;
   std::uint32_t turn_ = 0;        // new connections take the addresses of a name in turn
   std::uint32_t to_give_up_ = 0;  // connections to be closed for other workers when they come back
+  bool on_ring_ = true;
   bool retired_ = false;
   bool wake_posted_ = false;
 };

@@ -67,6 +67,10 @@ class HealthMark {
   [[nodiscard]] bool awaits_trial() const noexcept {
     return standing_.load(std::memory_order_relaxed) == Standing::on_trial;
   }
+  // The newest request that tells something about it failed.
+  [[nodiscard]] bool failing() const noexcept {
+    return failures_.load(std::memory_order_relaxed) != 0;
+  }
   // A request has its answer, complete.
   void succeeded() noexcept {
     if (failures_.load(std::memory_order_relaxed) != 0)

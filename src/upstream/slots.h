@@ -25,6 +25,10 @@ class Slots {
 
   void limit(std::uint32_t max) noexcept { max_ = max; }  // 0: none
   [[nodiscard]] bool limited() const noexcept { return max_ != 0; }
+  // More are open than there may be, since the limit was lowered.
+  [[nodiscard]] bool exceeded() const noexcept {
+    return max_ != 0 && shared_.open.load(std::memory_order_relaxed) > max_;
+  }
 
   // For a connection that is about to be opened; false at the limit, and where the free ones are
   // for other workers.

@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
+from support.clockwise import wait_until  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.scenario import Site  # noqa: E402
 
@@ -56,12 +57,16 @@ class Servers(unittest.TestCase):
         return len(self.origins[name].requests)
 
     def check_hedges(self, **results):
-        page = self.proxy.page()
+        # A client may have its answer a moment before the connection is given back.
+        page = wait_until(self.settled, "no attempt is left")
         for result in ("won", "lost", "cancelled"):
             self.assertEqual(page.sum("clockwise_hedges_total", result=result), results.get(result, 0), result)
-        self.assertEqual(page.sum("clockwise_backend_requests_in_flight"), 0)
-        self.assertEqual(page.sum("clockwise_backend_connections", state="active"), 0)
         return page
+
+    def settled(self):
+        page = self.proxy.page()
+        left = page.sum("clockwise_backend_requests_in_flight") + page.sum("clockwise_backend_connections", state="active")
+        return page if left == 0 else None
 
 
 class Race(Servers):
@@ -226,6 +231,23 @@ class Failures(Servers):
             self.says["b"] = how
             self.assertEqual(self.fetch("a").text, "a")
         self.check_hedges(cancelled=3)
+
+    def test_an_error_of_the_second_does_not_end_the_first(self):
+        self.site(retry={"on": []})
+        self.says = {"a": self.slow(0.3)}
+        for status in (500, 503):
+            self.says["b"] = lambda e, s=status: self.quick(e, s)
+            got = self.fetch("a")
+            self.assertEqual((got.status, got.text), (200, "a"))
+        page = self.check_hedges(cancelled=2)
+        self.assertEqual(page.sum("clockwise_backend_requests_total", backend="b", code="5xx"), 2)
+
+    def test_an_error_of_the_first_is_its_answer(self):
+        self.site(retry={"on": []})
+        self.says = {"a": self.fails(0.15, lambda e: self.quick(e, 500)), "b": self.stuck}
+        self.assertEqual(self.fetch("a").status, 500)
+        self.assertTrue(self.origins["b"].wait(lambda: getattr(self.origins["b"], "called_off", False)))
+        self.check_hedges(lost=1)
 
     def test_of_both(self):
         self.site()

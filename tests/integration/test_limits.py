@@ -340,6 +340,36 @@ class Descriptors(unittest.TestCase):
                 connection.close()
             self.assertEqual(wire.fetch(proxy.web).status, 200)
 
+    def test_no_server_is_blamed_for_what_this_machine_lacks(self):
+        release = threading.Event()
+        self.addCleanup(release.set)
+
+        def handler(exchange):
+            release.wait(30)
+            exchange.reply(200)
+        outlier = {"consecutive_failures": 1, "success_gap": "0%"}
+        with Origin(handler, name="a") as a, Origin(handler, name="b") as b, \
+                FewDescriptors([a, b], pool={"outlier": outlier}, listener={"limits": {"max_connections": 5000}}) as proxy:
+            crowd = [wire.Connection(proxy.web) for _ in range(100)]
+            for number, connection in enumerate(crowd):
+                connection.send(wire.request_text("GET", f"/{number}"))
+            proxy.wait_metric(1, "clockwise_http_requests_total", code="5xx")
+            page = proxy.page()
+            self.assertEqual(page.sum("clockwise_backend_errors_total"), 0)
+            self.assertEqual(page.sum("clockwise_backend_ejections_total"), 0)
+            self.assertEqual(page.sum("clockwise_retries_total"), 0, "another server would need the same")
+            release.set()
+            refused = []
+            for connection in crowd:
+                try:
+                    answer = connection.response()
+                    if answer.status != 200:
+                        refused.append((answer.status, answer.value("retry-after"), answer.value("proxy-status")))
+                except (OSError, wire.Quiet):
+                    pass  # turned away before it was read
+                connection.close()
+            self.assertIn((503, "1", "clockwise; error=proxy_internal_error"), refused)
+
     def test_busy_clients_beyond_the_descriptors_are_refused_and_the_rest_is_served(self):
         release = threading.Event()
         self.addCleanup(release.set)

@@ -3,6 +3,7 @@
 import pathlib
 import signal
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -155,6 +156,29 @@ class Ejection(Cluster):
         self.assertEqual(self.up("b"), 0)
         self.assertEqual(proxy.page().sum("clockwise_hedges_total", result="cancelled"), 1)
         self.assertEqual(self.server_of(key), "c", "the second request of the next one passes b by")
+
+    def test_hedging_hides_no_server_that_hangs(self):
+        done = threading.Event()
+        self.addCleanup(done.set)
+
+        def first_resets_then_hangs(exchange):
+            exchange.read_body()
+            if len(exchange.origin.requests) == 1:
+                exchange.reset()
+            done.wait(30)
+
+        proxy = self.start(handlers={"a": first_resets_then_hangs},
+                           rules={"consecutive_failures": 2, "eject": "50ms"},
+                           pool={"hedge": {"after": "100ms", "budget": "100%"}, "timeouts": {"response": "400ms"}})
+        key = self.owned_by("a")[0]
+        # After a failure nobody is called off: the next request is waited for.
+        self.assertIn(self.server_of(key), ("b", "c"))
+        self.assertEqual(self.server_of(key), 504)
+        self.assertEqual(proxy.page().sum("clockwise_backend_ejections_total", backend="a"), 1)
+        # Each trial is waited for as well, and fails.
+        wait_until(lambda: self.server_of(key) == 504, "a trial")
+        proxy.wait_log("server a stays out for .*: the request that tried it failed")
+        self.assertEqual(proxy.page().sum("clockwise_hedges_total"), 0)
 
     def test_no_more_than_max_ejected_are_out(self):
         proxy = self.start("abcd", rules={"max_ejected": "50%"}, pool={"panic": "0%"})

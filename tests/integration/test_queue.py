@@ -194,6 +194,37 @@ class Queue(unittest.TestCase):
         for connection in self.clients.connections:
             self.assertEqual(connection.response().status, 200)
 
+    def test_a_lower_limit_ends_what_is_open_beyond_it(self):
+        self.site(max=6)
+        busy = [self.clients.send(f"/{n}") for n in range(6)]
+        self.wait_asked(6)
+        self.gate.open(2)
+        wait_until(lambda: self.idle() == 2, "two idle connections")
+        self.reload_with(max=2)
+        self.assertEqual(self.idle(), 0, "idle ones are open too")
+        waiting = [self.clients.send(f"/waiting/{n}") for n in range(8)]
+        self.wait_waiting(8)
+        self.gate.most = 0
+        self.gate.open(3)
+        wait_until(lambda: self.connections() == 2, "as many as there may be")
+        self.gate.open()
+        for connection in [*busy, *waiting]:
+            self.assertEqual(connection.response().status, 200)
+        self.assertLessEqual(self.connections(), 2)
+        self.reload_with(max=2, max_idle=0)
+        wait_until(lambda: self.origin.open_connections == 0, "none is kept")
+        self.assertEqual(self.connections(), 0)
+
+    def idle(self):
+        return self.proxy.page().sum("clockwise_backend_connections", state="idle")
+
+    def connections(self):
+        return self.proxy.page().sum("clockwise_backend_connections")
+
+    def reload_with(self, **connections):
+        self.proxy.document["pools"]["pages"]["connections"] = connections
+        self.assertEqual(self.proxy.reload(self.proxy.document).status, 200)
+
     def test_a_server_that_moves_or_leaves_forgets_nobody(self):
         for leaves in (False, True):
             with self.subTest(leaves=leaves):

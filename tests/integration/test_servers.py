@@ -87,6 +87,81 @@ class Change(Cluster):
         self.assertEqual(proxy.admin("/api/v1/status").json()["differs_from_file"], [])
         self.assertEqual(self.put("a", {"state": "active"}).json()["result"], "unchanged")
 
+    def first_way(self, *servers):
+        """A key whose walk begins with these servers."""
+        ring = Ring(dict.fromkeys("abcd", 1))
+        return next(key for key in KEYS if tuple(ring.walk(key.encode())[:len(servers)]) == servers)
+
+    def in_flight(self, key):
+        """A client that waits for the answer to `key`."""
+        client = self.enterContext(wire.Connection(self.proxy.web))
+        client.send(wire.request_text("GET", key))
+        return client
+
+    def test_a_further_try_goes_by_the_newest_ring(self):
+        fail = threading.Event()
+
+        def failing(exchange):
+            if exchange.origin.name != "b":
+                return echo(exchange)
+            fail.wait(20)
+            exchange.reset()
+
+        self.start(failing)
+        client = self.in_flight(self.first_way("b", "a", "c"))
+        self.assertTrue(self.origins["b"].wait(lambda: len(self.origins["b"].requests) == 1))
+        self.assertEqual(self.put("a", {"state": "draining"}).status, 200)
+        self.assertTrue(self.server("a")["safe_to_stop"])
+        fail.set()
+        self.assertEqual(client.response().value("x-server"), "c")
+        self.assertEqual(len(self.origins["a"].requests), 0)
+
+    def test_a_second_request_beside_a_slow_one_goes_to_nobody_who_left(self):
+        go = threading.Event()
+        self.addCleanup(go.set)
+
+        def slow(exchange):
+            if exchange.origin.name == "b":
+                go.wait(20)
+            echo(exchange)
+
+        self.start(slow, pool={"hedge": {"after": "2s", "budget": "100%"}})
+        client = self.in_flight(self.first_way("b", "a", "c"))
+        self.assertTrue(self.origins["b"].wait(lambda: len(self.origins["b"].requests) == 1))
+        self.assertEqual(self.put("a", {"state": "draining"}).status, 200)
+        # A request that came later is hedged, and so the earlier one would have been by then.
+        later = self.in_flight(self.first_way("b", "c"))
+        self.assertEqual(later.response().value("x-server"), "c")
+        go.set()
+        self.assertEqual(client.response().value("x-server"), "b")
+        self.assertEqual(len(self.origins["a"].requests), 0)
+
+    def test_who_waits_for_a_connection_goes_elsewhere(self):
+        go = threading.Event()
+        self.addCleanup(go.set)
+
+        def slow(exchange):
+            if exchange.origin.name == "a":
+                go.wait(20)
+            echo(exchange)
+
+        for failover in ("next", "fail_fast"):
+            with self.subTest(failover=failover):
+                go.clear()
+                proxy = self.start(slow, pool={"failover": failover, "connections": {"max": 1}})
+                key = self.first_way("a", "b")
+                first = self.in_flight(key)
+                self.assertTrue(self.origins["a"].wait(lambda: len(self.origins["a"].requests) == 1))
+                waiting = [self.in_flight(key) for _ in range(5)]
+                proxy.wait_metric(5, "clockwise_backend_queue", backend="a")
+                self.assertEqual(self.put("a", {"state": "draining"}).status, 200)
+                for client in waiting:
+                    self.assertEqual(client.response().value("x-server"), "b")
+                go.set()
+                self.assertEqual(first.response().value("x-server"), "a")
+                self.assertEqual(len(self.origins["a"].requests), 1)
+                self.assertEqual(proxy.page().sum("clockwise_backend_queue"), 0)
+
     def test_a_weight(self):
         proxy = self.start()
         self.assertEqual(self.put("b", {"weight": 2.5}).json()["result"], "applied")

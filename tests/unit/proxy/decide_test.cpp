@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 
 namespace clockwise::proxy {
@@ -34,9 +35,21 @@ TEST(Evidence, AKeptConnectionThatEndsTellsNothingOfItsServer) {
   }
   EXPECT_TRUE(is_evidence(Failure::reset, false));
   EXPECT_FALSE(is_evidence(Failure::reset, true));
-  for (const Failure failure : {Failure::no_server, Failure::unresolved, Failure::status,
-                                Failure::queue_full, Failure::queue_timeout})
+  for (const Failure failure : {Failure::no_server, Failure::unresolved, Failure::local,
+                                Failure::status, Failure::queue_full, Failure::queue_timeout})
     EXPECT_FALSE(is_evidence(failure, false));
+}
+
+TEST(ConnectFailure, WhatThisMachineLacksIsNoFaultOfTheServer) {
+  const auto of = [](int number) {
+    return connect_failure({number, boost::system::system_category()});
+  };
+  for (const int number : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL})
+    EXPECT_EQ(of(number), Failure::local) << number;
+  EXPECT_EQ(of(ETIMEDOUT), Failure::connect_timeout);
+  for (const int number : {ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ECONNRESET, EAGAIN})
+    EXPECT_EQ(of(number), Failure::connect) << number;
+  EXPECT_FALSE(blame(Failure::local).counted);
 }
 
 constexpr Attempt attempt(Method method, bool sent, bool reused, std::uint32_t left = 2) {
@@ -69,6 +82,7 @@ constexpr config::RetryOn kStatus{.connect = false, .reset = false, .s503 = true
 INSTANTIATE_TEST_SUITE_P(
     Table, RetryRules,
     testing::Values(
+        Row{"nothing_left_to_connect_with", Failure::local, unsent(Method::get), Next::give_up},
         Row{"refused_get", Failure::connect, unsent(Method::get), Next::next_server},
         Row{"refused_post", Failure::connect, unsent(Method::post), Next::next_server},
         Row{"refused_without_budget", Failure::connect, over_budget(unsent(Method::get)),
@@ -188,6 +202,7 @@ TEST(RetryRules, OnlyTheNamedStatusesAreCauses) {
 TEST(Blame, GivesTheStatusOfTheStandard) {
   EXPECT_EQ(blame(Failure::no_server).status, 503);
   EXPECT_EQ(blame(Failure::unresolved).status, 503);
+  EXPECT_EQ(blame(Failure::local).status, 503);
   EXPECT_EQ(blame(Failure::connect).status, 502);
   EXPECT_EQ(blame(Failure::connect_timeout).status, 504);
   EXPECT_EQ(blame(Failure::reset).status, 502);

@@ -46,7 +46,9 @@ TEST_F(TwoWorkers, WithoutALimitTakeWhatTheyLike) {
 
 TEST_F(TwoWorkers, ALowerLimitHoldsOnceTheOldConnectionsAreGone) {
   EXPECT_EQ(take(a, 4), 4);
+  EXPECT_FALSE(a.exceeded());
   a.limit(2);
+  EXPECT_TRUE(a.exceeded());
   a.give_back();
   EXPECT_FALSE(a.take());
   a.give_back();
