@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "runtime/log.h"
 
@@ -58,7 +59,7 @@ Result<std::vector<Crew::Member>> Crew::hire(const proxy::WorkerState& state, st
           "workers: earlier ones still finish what they have; try again when they are done");
     auto worker = std::make_unique<proxy::Worker>(*index, cells_.at(*index), admission_);
     if (auto opened = worker->open(state); !opened) return opened.error();
-    hired.push_back({*index, std::move(worker), nullptr});
+    hired.push_back({.index = *index, .worker = std::move(worker), .empty = {}});
   }
   return hired;
 }
@@ -116,6 +117,18 @@ Result<void> Crew::hand_over(const proxy::WorkerState& state, std::size_t worker
     break;
   }
   return tally->result;
+}
+
+bool Crew::all_turn() {
+  const std::lock_guard lock(mutex_);
+  bool all = true;
+  for (Member& member : workers_) {
+    std::uint64_t turns = 0;
+    for (const metrics::Cell& bucket : cells_.at(member.index).loop_delay.buckets)
+      turns += bucket.get();
+    all &= std::exchange(member.turns, turns) != turns;
+  }
+  return all;
 }
 
 void Crew::reap() {

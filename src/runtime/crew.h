@@ -1,7 +1,7 @@
 // All workers as one: opened, handed a new snapshot, drained and stopped together; more or fewer of
 // them at a reload.
 //
-// For the control thread; drain and stop for the main thread. Every wait ends.
+// For the control thread; drain, stop and all_turn for the main thread. Every wait ends.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,8 @@ class Crew {
   // state within five seconds takes it as soon as it can, which is logged. Those that are too many
   // finish what they have.
   [[nodiscard]] Result<void> adopt(const proxy::WorkerState& state, std::size_t workers);
+  // Whether every event loop has turned since the last call.
+  [[nodiscard]] bool all_turn();
   // Ends the threads of dismissed workers that have nothing left to do.
   void reap();
   // Ends an adopt under way: the process stops.
@@ -52,6 +54,7 @@ class Crew {
   struct Member {
     std::size_t index;
     std::unique_ptr<proxy::Worker> worker;
+    std::uint64_t turns = 0;                   // at the last look
     std::shared_ptr<std::atomic<bool>> empty;  // of a dismissed one: no connection left
   };
 

@@ -29,6 +29,16 @@ void notify_manager(std::string_view state) {
   ::close(descriptor);
 }
 
+std::optional<std::chrono::microseconds> watchdog_patience() {
+  const char* patience = std::getenv("WATCHDOG_USEC");
+  const char* process = std::getenv("WATCHDOG_PID");
+  if (patience == nullptr) return std::nullopt;
+  if (process != nullptr && std::atoll(process) != ::getpid()) return std::nullopt;
+  const long long microseconds = std::atoll(patience);
+  if (microseconds <= 0) return std::nullopt;
+  return std::chrono::microseconds(microseconds);
+}
+
 void notify_reloading() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

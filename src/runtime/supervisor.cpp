@@ -97,6 +97,7 @@ class Supervisor {
   void on_signal(int number);
   void stop_gracefully(int number);
   void stop_now();
+  void feed_watchdog();
 
   const ServeSettings settings_;
   const std::uint64_t descriptors_ = raise_descriptor_limit();
@@ -104,6 +105,7 @@ class Supervisor {
   asio::io_context main_{1};
   asio::signal_set signals_{main_};
   asio::steady_timer shutdown_timer_{main_};
+  asio::steady_timer watchdog_timer_{main_};
   asio::executor_work_guard<asio::io_context::executor_type> stay_{main_.get_executor()};
   std::atomic<bool> stopping_{false};
   const std::shared_ptr<proxy::Admission> admission_ = std::make_shared<proxy::Admission>();
@@ -156,6 +158,7 @@ bool Supervisor::start() {
   control_thread_ = std::thread([this] { control_.run(); });
   directory_->set_ready(true);
   announce();
+  feed_watchdog();
   return true;
 }
 
@@ -443,6 +446,18 @@ void Supervisor::stop_gracefully(int number) {
     stop_now();
   });
   crew_->drain([this] { asio::post(main_, [this] { stop_now(); }); });
+}
+
+// A manager that watches starts the process anew when an event loop has stopped turning.
+void Supervisor::feed_watchdog() {
+  const auto patience = watchdog_patience();
+  if (!patience) return;
+  watchdog_timer_.expires_after(*patience / 2);
+  watchdog_timer_.async_wait([this](boost::system::error_code stopped) {
+    if (stopped) return;
+    if (crew_->all_turn()) notify_manager("WATCHDOG=1");
+    feed_watchdog();
+  });
 }
 
 void Supervisor::stop_now() {

@@ -199,6 +199,20 @@ class Signals(unittest.TestCase):
                 line = json.loads(log.read_text().splitlines()[-1])
                 self.assertEqual((line["status"], line["server"], line["target"]), (200, "a", "/two"))
 
+    def test_a_service_manager_that_watches_is_answered(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = os.path.join(folder, "notify")
+            manager.bind(path)
+            manager.settimeout(DEADLINE)
+            told = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"}
+            with Proxy(configuration(servers(2), workers=2), environment=told) as proxy:
+                self.assertIn(b"READY=1", manager.recv(4096))
+                for _ in range(3):
+                    self.assertEqual(manager.recv(4096), b"WATCHDOG=1")
+                proxy.signal(signal.SIGTERM)
+                self.assertIn(b"STOPPING=1", manager.recv(4096))
+
     def test_a_service_manager_is_told(self):
         with tempfile.TemporaryDirectory() as folder, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
