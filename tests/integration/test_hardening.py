@@ -138,7 +138,8 @@ class ReadOnlyRoot(unittest.TestCase):
 class Secrets(unittest.TestCase):
     """admin.token is asked for by every call that changes something, and is shown nowhere."""
 
-    CHANGES = [("POST", "/api/v1/reload"), ("POST", "/api/v1/reload?force=1"), ("POST", "/api/v1/remaps/1/rollback")]
+    CHANGES = [("POST", "/api/v1/reload"), ("POST", "/api/v1/reload?force=1"), ("POST", "/api/v1/remaps/1/rollback"),
+               ("PUT", "/api/v1/pools/pages/servers/a")]
     READS = ["/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/pools", "/api/v1/pools/pages",
              "/api/v1/pools/pages/ring", "/api/v1/pools/pages/lookup?key=x", "/api/v1/remaps", "/"]
 
