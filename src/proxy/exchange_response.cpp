@@ -206,7 +206,11 @@ void Exchange::response_progress() {
 
 // Who must make the next move for the answer to go on.
 void Exchange::answer_awaits(Side side) {
-  if (side == Side::server) return await(side, view_->pool->config.timeouts.response);
+  if (side == Side::server) {
+    // Nothing is written while the server is silent, so only a read tells that the client has gone.
+    if (request_body_.done() && !session_->client().reading()) watch_client();
+    return await(side, view_->pool->config.timeouts.response);
+  }
   unsent_ = std::numeric_limits<std::size_t>::max();
   await_client();
 }

@@ -381,6 +381,24 @@ class Streaming(unittest.TestCase):
         self.assertTrue(left.wait(20))
         proxy.wait_metric(1, "clockwise_http_requests_total", code="aborted")
 
+    def test_a_client_that_resets_while_its_answer_stalls_ends_the_work_upstream(self):
+        for size in (100, 10_000_000):  # through the buffer, and by splice
+            left = threading.Event()
+
+            def handler(exchange, size=size, left=left):
+                exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\npart" % size)
+                exchange.reader.fill()  # nothing more comes; returns when the proxy is gone
+                left.set()
+                exchange.close()
+
+            proxy = self.site(handler)
+            connection = wire.Connection(proxy.web)
+            connection.send(wire.request_text("GET", "/"))
+            self.assertEqual(connection.head().status, 200)
+            connection.abort()
+            self.assertTrue(left.wait(10), size)
+            proxy.wait_metric(1, "clockwise_http_requests_total", code="aborted")
+
     def test_a_client_that_half_closes_still_gets_its_answer(self):
         go = threading.Event()
 
