@@ -9,6 +9,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "config/yaml_depth.h"
 #include "config/yaml_text.h"
 
 namespace clockwise::config {
@@ -26,6 +27,10 @@ struct Spot {
   std::size_t offset = 0;
   Place place;
 };
+
+Stop too_deep(Place place) {
+  return {place, fmt::format("nested deeper than {} levels", kMaxDepth)};
+}
 
 constexpr std::string_view kNeverClosed = "is never closed; is the file cut off?";
 
@@ -156,8 +161,7 @@ void Builder::begin(Kind kind, const YAML::Mark& mark, const std::string& tag,
                     YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
   const Spot at = value_spot(mark);
   refuse_tag(tag, at.place);
-  if (open_.size() >= kMaxDepth)
-    throw Stop(at.place, fmt::format("nested deeper than {} levels", kMaxDepth));
+  if (open_.size() >= kMaxDepth) throw too_deep(at.place);
   const std::size_t before = total_;
   Node& node = add(kind, at);
   open_.push_back({&node, anchor, style == YAML::EmitterStyle::Flow, before, std::nullopt});
@@ -287,6 +291,8 @@ Stop Builder::explain(const YAML::Exception& error) const {
 }
 
 void parse_into(Builder& builder, const Source& source) {
+  const std::size_t deep = bracket_deeper_than(source.text(), kMaxDepth);
+  if (deep != yaml_text::kNone) throw too_deep(source.place_of(deep));
   std::istringstream stream(source.text());
   try {
     YAML::Parser parser(stream);

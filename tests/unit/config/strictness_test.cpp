@@ -114,6 +114,12 @@ TEST(Strictness, DeepNestingNamesTheCause) {
   }
 }
 
+TEST(Strictness, BracketsWithoutAnEndAreRefusedAtTheirPlace) {
+  for (const char bracket : {'[', '{'})
+    EXPECT_THAT(problems_of("servers:\n  " + std::string(4U << 20, bracket)),
+                ElementsAre(StartsWith("2:66: nested deeper than 64 levels")));
+}
+
 TEST(Strictness, ManyAliasesOfAliasesAreRefusedAtOnce) {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int level = 1; level <= 9; ++level) {
