@@ -51,13 +51,19 @@ void read_admin(const Field& field, Admin& admin) {
   map.finish();
 }
 
-void read_access_log(const Field& field, std::optional<AccessLog>& log) {
+void read_log_file(const Field& field, const UpstreamFiles& files, std::string& file) {
+  read_text(field, file, Empty::refused);
+  if (file != "stderr" && file != "stdout") file = files.resolve(file);
+}
+
+void read_access_log(const Field& field, const UpstreamFiles& files,
+                     std::optional<AccessLog>& log) {
   if (is_off(field)) {
     log.reset();
     return;
   }
   MapReader map(field);
-  map.read("file", text(log->file, Empty::refused));
+  map.read("file", [&](const Field& f) { read_log_file(f, files, log->file); });
   map.read("format", choice(log->format, kLogFormats));
   map.read("sample", share(log->sample));
   map.finish();
@@ -134,7 +140,7 @@ Config read_config(const Field& root, UpstreamFiles& files) {
     config.listeners = read_listeners(f, names_of(config.pools), config.admin.address);
   });
   map.read("caches", only_empty_map);
-  map.read("access_log", [&](const Field& f) { read_access_log(f, config.access_log); });
+  map.read("access_log", [&](const Field& f) { read_access_log(f, files, config.access_log); });
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
   map.read("state_dir", [&](const Field& f) { read_state_dir(f, files, config.state_dir); });
   map.finish();

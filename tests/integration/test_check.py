@@ -79,6 +79,15 @@ class Check(unittest.TestCase):
         self.assertEqual(run("check", "-c", self.file).returncode, 0)
         self.assertFalse((log.parent.parent / "access.log").exists())
 
+    def test_the_access_log_stands_beside_the_file(self):
+        self.file.write_text("listeners: [{name: web, address: '127.0.0.1:0', pool: p}]\n"
+                             "pools: {p: {servers: [{name: a, address: '10.0.0.1:80'}]}}\n"
+                             "access_log: {file: logs/access.log}\n")
+        log = self.file.parent / "logs" / "access.log"
+        self.assertIn(f"access_log.file: cannot open {log}: ", run("check", "-c", self.file).stderr)
+        log.parent.mkdir()
+        self.assertEqual(run("check", "-c", self.file).returncode, 0)
+
 
 class Lookup(unittest.TestCase):
     def test_a_key_is_taken_as_it_is(self):
