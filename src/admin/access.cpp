@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
 #include <boost/asio/ip/address.hpp>
 
@@ -19,9 +20,11 @@ std::string_view host_name(std::string_view authority) {
 }
 
 // A page on another site can make a browser send a POST here, but the browser names that site as
-// the Origin. A site whose own name leads here (DNS rebinding) names itself in both fields, so a
-// browser must also have used an address or localhost.
+// the Origin, or at least says that it is another one. A site whose own name leads here (DNS
+// rebinding) names itself in both fields, so a browser must also have used an address or localhost.
 bool from_another_site(const Request& request) {
+  const std::string& site = request.fetch_site;
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
   if (request.origin.empty()) return false;
   const std::size_t scheme = request.origin.find("://");
   if (scheme == std::string::npos) return true;  // "null"
@@ -36,8 +39,8 @@ bool from_another_site(const Request& request) {
 std::string_view bearer_token(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   if (!boost::algorithm::istarts_with(authorization, kScheme)) return {};
-  authorization.remove_prefix(kScheme.size());
-  return authorization;
+  return authorization.substr(
+      std::min(authorization.find_first_not_of(' ', kScheme.size()), authorization.size()));
 }
 
 }  // namespace

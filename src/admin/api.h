@@ -23,7 +23,7 @@ struct Request {
   std::string target = "/";
   std::string body;
   bool local = true;  // the peer is on this machine: loopback or a unix socket
-  std::string host, origin, authorization, accept, accept_encoding;
+  std::string host, origin, fetch_site, authorization, accept, accept_encoding;
 };
 
 struct Response {

@@ -38,9 +38,10 @@ using boost::system::error_code;
 
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::uint32_t kMaxHead = 16 * 1024;
-constexpr std::uint64_t kMaxBody = 8 * 1024 * 1024;
+constexpr std::uint64_t kMaxBody = 4 * 1024 * 1024;
+constexpr std::chrono::seconds kHead{5};  // idle time included
 constexpr std::chrono::seconds kStep{10};
-constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kPause{100};
 
 using Socket = asio::generic::stream_protocol::socket;
 using Stream = beast::basic_stream<asio::generic::stream_protocol>;
@@ -86,6 +87,8 @@ class AdminServer::Core : public std::enable_shared_from_this<Core> {
 
   void respond(Request request, const std::shared_ptr<Session>& session);
   void closed(const std::shared_ptr<Session>& session);
+  // Goes on accepting: to call when a place may have become free.
+  void proceed();
   [[nodiscard]] asio::io_context& io() noexcept { return io_; }
 
  private:
@@ -96,7 +99,8 @@ class AdminServer::Core : public std::enable_shared_from_this<Core> {
   void accept_from(Acceptor& acceptor);
   template <class Accepted>
   void on_accept(const error_code& ec, Accepted socket);
-  void accept_later();
+  void proceed_later();
+  bool make_room();
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
@@ -106,7 +110,8 @@ class AdminServer::Core : public std::enable_shared_from_this<Core> {
   std::string unix_path_;
   asio::steady_timer pause_{io_};
   std::unordered_set<std::shared_ptr<Session>> sessions_;
-  bool full_ = false;  // not accepting until a connection ends
+  std::shared_ptr<Session> next_;  // accepted, but all places are taken by requests under way
+  bool accepting_ = false;
   std::thread thread_;
 };
 
@@ -120,13 +125,19 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
     parser_.emplace();
     parser_->header_limit(kMaxHead);
     parser_->body_limit(kMaxBody);
-    stream_.expires_after(kStep);
+    waits_since_ = std::chrono::steady_clock::now();
+    stream_.expires_after(kHead);
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](const error_code& ec, std::size_t) { self->on_head(ec); });
   }
 
   void write(Response answer);
+
+  // Since when a request is awaited that is not there as a whole; nothing while one is answered.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> waits_since() const {
+    return waits_since_;
+  }
 
   void close() {
     error_code ignored;
@@ -139,6 +150,9 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
 
   void on_head(const error_code& ec) {
     if (ec) return fail(ec);
+    const std::size_t hosts = parser_->get().count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && parser_->get().version() >= 11))
+      return refuse(error_response(400, "bad_request", "a request has one Host"));
     // Beast takes codings that it does not know for no body at all.
     if (parser_->get().count(http::field::transfer_encoding) > 0)
       return refuse(error_response(411, "length_required", "send the body with a Content-Length"));
@@ -160,6 +174,7 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
 
   void on_request(const error_code& ec) {
     if (ec) return fail(ec);
+    waits_since_.reset();
     stream_.expires_never();  // a reload or a plan takes as long as it takes
     keep_alive_ = parser_->keep_alive();
     auto message = parser_->release();
@@ -170,6 +185,7 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
     request.local = local_;
     request.host = field(http::field::host);
     request.origin = field(http::field::origin);
+    request.fetch_site = std::string(message["Sec-Fetch-Site"]);
     request.authorization = field(http::field::authorization);
     request.accept = field(http::field::accept);
     request.accept_encoding = field(http::field::accept_encoding);
@@ -182,7 +198,7 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
     if (ec == http::error::header_limit)
       return refuse(error_response(431, "head_too_large", "the head is larger than 16 KiB"));
     if (ec == http::error::body_limit)
-      return refuse(error_response(413, "body_too_large", "the body is larger than 8 MiB"));
+      return refuse(error_response(413, "body_too_large", "the body is larger than 4 MiB"));
     const bool malformed = ec.category() == make_error_code(http::error::bad_target).category() &&
                            ec != http::error::end_of_stream && ec != http::error::partial_message;
     if (malformed) return refuse(error_response(400, "bad_request", "not an HTTP/1 request"));
@@ -196,8 +212,9 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
   }
 
   void on_written(const error_code& ec) {
-    if (!ec && keep_alive_) return read();
-    core_.closed(shared_from_this());
+    if (ec || !keep_alive_) return core_.closed(shared_from_this());
+    read();
+    core_.proceed();
   }
 
   Core& core_;
@@ -207,11 +224,13 @@ class AdminServer::Session : public std::enable_shared_from_this<Session> {
   std::optional<http::request_parser<http::string_body>> parser_;
   Message message_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
+  std::optional<std::chrono::steady_clock::time_point> waits_since_;
   bool keep_alive_ = false;
   bool head_ = false;
 };
 
 void AdminServer::Session::write(Response answer) {
+  waits_since_.reset();
   message_ = Message(static_cast<http::status>(answer.status), 11);
   message_.set(http::field::content_type, answer.content_type);
   message_.set(http::field::cache_control, "no-store");
@@ -272,7 +291,7 @@ Result<config::Address> AdminServer::Core::bind_unix(const config::Address& addr
 }
 
 void AdminServer::Core::start() {
-  accept();
+  proceed();
   thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -284,6 +303,7 @@ void AdminServer::Core::stop() {
     pause_.cancel();
     for (const auto& session : sessions_) session->close();
     sessions_.clear();
+    next_.reset();
     work_.reset();
   });
   if (thread_.joinable()) thread_.join();
@@ -305,28 +325,49 @@ void AdminServer::Core::accept_from(Acceptor& acceptor) {
 template <class Accepted>
 void AdminServer::Core::on_accept(const error_code& ec, Accepted accepted) {
   if (ec == asio::error::operation_aborted) return;
-  if (ec) return accept_later();
+  accepting_ = false;
+  // Out of descriptors, most likely: trying again at once would only burn the processor.
+  if (ec) return proceed_later();
   const bool local = is_local(accepted);
-  const auto session = std::make_shared<Session>(*this, Socket(std::move(accepted)), local);
-  sessions_.insert(session);
-  session->read();
-  full_ = sessions_.size() >= kMaxConnections;
-  if (!full_) accept();
+  next_ = std::make_shared<Session>(*this, Socket(std::move(accepted)), local);
+  proceed();
 }
 
-// Out of descriptors, most likely: trying again at once would only burn the processor.
-void AdminServer::Core::accept_later() {
-  pause_.expires_after(kAcceptPause);
+void AdminServer::Core::proceed() {
+  if (accepting_) return;
+  if (next_ && sessions_.size() >= kMaxConnections && !make_room()) return proceed_later();
+  if (const auto session = std::exchange(next_, nullptr)) {
+    sessions_.insert(session);
+    session->read();
+  }
+  accepting_ = true;
+  accept();
+}
+
+// Clients that are connected and ask nothing must not shut out a probe: the one that has waited
+// longest goes, but for those that have hardly come. False: there is none.
+bool AdminServer::Core::make_room() {
+  std::shared_ptr<Session> longest;
+  for (const auto& session : sessions_)
+    if (session->waits_since() && (!longest || session->waits_since() < longest->waits_since()))
+      longest = session;
+  if (!longest || std::chrono::steady_clock::now() - *longest->waits_since() < kPause) return false;
+  longest->close();
+  sessions_.erase(longest);
+  return true;
+}
+
+void AdminServer::Core::proceed_later() {
+  pause_.expires_after(kPause);
   pause_.async_wait([this](const error_code& ec) {
-    if (!ec) accept();
+    if (!ec) proceed();
   });
 }
 
 void AdminServer::Core::closed(const std::shared_ptr<Session>& session) {
   session->close();
   sessions_.erase(session);
-  if (!std::exchange(full_, false)) return;
-  accept();
+  proceed();
 }
 
 // An answer may come from another thread, maybe after the connection or this server has gone: the

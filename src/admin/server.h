@@ -3,7 +3,8 @@
 //
 // It shares nothing with the workers but the directory, so neither a slow reader nor a reload in
 // progress nor a large plan holds up a request or a scrape. Bounded in what it takes: 64
-// connections, 16 KiB of head, 8 MiB of body, 10 s for each step, Aside::kMost long answers.
+// connections, 16 KiB of head, 4 MiB of body, 5 s to send a head and 10 s for each other step,
+// Aside::kMost long answers. A connection without a whole request gives way to a new one.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 #include "admin/target.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 #include <charconv>
 
 namespace clockwise::admin {
@@ -13,6 +14,14 @@ std::string_view take_part(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return part;
+}
+
+// "http://host/path" -> "/path"
+std::string_view without_authority(std::string_view text) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (boost::algorithm::istarts_with(text, scheme))
+      return text.substr(std::min(text.find_first_of("/?#", scheme.size()), text.size()));
+  return text;
 }
 
 }  // namespace
@@ -50,7 +59,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 
 std::optional<Target> parse_target(std::string_view text) {
   Target target;
-  text = text.substr(0, text.find('#'));
+  text = without_authority(text.substr(0, text.find('#')));
   std::string_view path = take_part(text, '?');
   while (!path.empty()) {
     const std::string_view segment = take_part(path, '/');

@@ -1,5 +1,5 @@
 // The target of an API request: path segments and query parameters, percent-decoded octet for
-// octet ("+" is a plus).
+// octet ("+" is a plus). Whom an absolute target names is not looked at: it came here.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace clockwise::admin {
 
 struct Target {
-  std::vector<std::string> path;  // "/a/b%20c/" -> "a", "b c"
+  std::vector<std::string> path;  // "/a/b%20c/" and "http://x/a/b%20c" -> "a", "b c"
   std::vector<std::pair<std::string, std::string>> query;
 
   [[nodiscard]] std::vector<std::string> all(std::string_view name) const;

@@ -482,7 +482,7 @@ struct Change {
 };
 
 Request post_reload(bool local, std::string authorization, std::string host = "",
-                    std::string origin = "") {
+                    std::string origin = "", std::string fetch_site = "") {
   Request request;
   request.method = "POST";
   request.target = "/api/v1/reload";
@@ -490,6 +490,7 @@ Request post_reload(bool local, std::string authorization, std::string host = ""
   request.authorization = std::move(authorization);
   request.host = std::move(host);
   request.origin = std::move(origin);
+  request.fetch_site = std::move(fetch_site);
   return request;
 }
 
@@ -502,6 +503,13 @@ TEST(Access, DecidesWhoMayChange) {
       {"longer token", "secret", post_reload(false, "Bearer secrets"), 401},
       {"other scheme", "secret", post_reload(false, "Basic secret"), 401},
       {"right token", "secret", post_reload(false, "Bearer secret"), 200},
+      {"more blanks", "secret", post_reload(false, "Bearer   secret"), 200},
+      {"no token behind the blanks", "secret", post_reload(false, "Bearer   "), 401},
+      {"another site, no origin", "", post_reload(true, "", "", "", "cross-site"), 403},
+      {"another site, with a token", "secret",
+       post_reload(true, "Bearer secret", "", "", "cross-site"), 403},
+      {"typed by the user", "", post_reload(true, "", "", "", "none"), 200},
+      {"own page, as told", "", post_reload(true, "", "", "", "same-origin"), 200},
       {"own page", "", post_reload(true, "", "127.0.0.1:9901", "http://127.0.0.1:9901"), 200},
       {"own page by name", "", post_reload(true, "", "localhost:9901", "http://localhost:9901"),
        200},

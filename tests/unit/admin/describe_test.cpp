@@ -43,6 +43,14 @@ TEST(Target, DecodesSegmentsAndParameters) {
   EXPECT_FALSE(target->first("none"));
 }
 
+TEST(Target, MayBeAbsolute) {
+  const auto path_of = [](const char* text) { return parse_target(text)->path; };
+  EXPECT_EQ(path_of("http://x/healthz"), std::vector<std::string>{"healthz"});
+  EXPECT_EQ(path_of("HTTPS://x:1/a?b=c"), std::vector<std::string>{"a"});
+  EXPECT_EQ(parse_target("http://x?b=c")->first("b"), "c");
+  EXPECT_TRUE(path_of("http://x").empty());
+}
+
 TEST(Target, RefusesBrokenEscapes) {
   for (const char* text : {"/%", "/%1", "/%g0", "/%0g", "/?a=%-1", "/?%"})
     EXPECT_FALSE(parse_target(text)) << text;

@@ -12,6 +12,7 @@
 #include <boost/asio/streambuf.hpp>
 #include <boost/asio/write.hpp>
 #include <future>
+#include <mutex>
 
 #include "unit/admin/world.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 using testing::HasSubstr;
+using testing::Not;
 using testing_world::address_of;
 using testing_world::World;
 
@@ -99,6 +101,22 @@ TEST_F(ServerTest, HeadHasTheLengthAndNoBody) {
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
 }
 
+TEST_F(ServerTest, AsksForOneHost) {
+  const auto status = [&](const std::string& head) {
+    return connect().write(head + "Connection: close\r\n\r\n").read_all().substr(0, 12);
+  };
+  EXPECT_EQ(status("GET /healthz HTTP/1.1\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(status("GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(status("GET /healthz HTTP/1.1\r\nHost:\r\n"), "HTTP/1.1 200");
+  EXPECT_EQ(status("GET /healthz HTTP/1.0\r\n"), "HTTP/1.1 200");
+  EXPECT_EQ(status("GET http://a/healthz HTTP/1.1\r\nHost: a\r\n"), "HTTP/1.1 200");
+}
+
+TEST_F(ServerTest, ABrowserMustNotChangeThingsForAnotherSite) {
+  EXPECT_THAT(exchange("POST /api/v1/reload HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\n"),
+              HasSubstr(" 403 "));
+}
+
 struct Refusal {
   const char* name;
   std::string head;
@@ -109,7 +127,7 @@ TEST_F(ServerTest, RefusesWhatItWillNotRead) {
   const Refusal rows[]{
       {"no HTTP", "nonsense\r\n", " 400 "},
       {"large head", "GET / HTTP/1.1\r\nX: " + std::string(17000, 'x') + "\r\n", " 431 "},
-      {"large body", "POST /api/v1/reload HTTP/1.1\r\nContent-Length: 9000000\r\n", " 413 "},
+      {"large body", "POST /api/v1/reload HTTP/1.1\r\nContent-Length: 4194305\r\n", " 413 "},
       {"chunks", "POST /api/v1/reload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", " 411 "},
       {"coding", "POST /api/v1/reload HTTP/1.1\r\nTransfer-Encoding: gzip\r\n", " 411 "},
   };
@@ -168,7 +186,7 @@ TEST_F(ServerTest, ALongAnswerMayComeAfterItsClientOrTheServerHasGone) {
   server.stop();
 }
 
-TEST_F(ServerTest, WaitsForASlotWhenManyAreConnected) {
+TEST_F(ServerTest, ClientsThatAskNothingMakeRoomForOneThatDoes) {
   std::vector<std::unique_ptr<Client<asio::ip::tcp>>> idle;
   for (int i = 0; i < 64; ++i) {
     idle.push_back(std::make_unique<Client<asio::ip::tcp>>(
@@ -176,10 +194,40 @@ TEST_F(ServerTest, WaitsForASlotWhenManyAreConnected) {
     idle.back()->write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     idle.back()->read_head();
   }
-  auto late = connect();
-  late.write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  idle.pop_back();
-  EXPECT_THAT(late.read_all(), HasSubstr("200 OK"));
+  idle[0]->write("GET /health");  // makes it no younger: it has not asked yet
+  EXPECT_THAT(exchange("GET /healthz HTTP/1.1\r\n"), HasSubstr("200 OK"));
+  EXPECT_THAT(idle[0]->read_all(), Not(HasSubstr("HTTP/1.1"))) << "the one that waited longest";
+  idle[63]->write("GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(idle[63]->read_all(), HasSubstr("ready\n"));
+}
+
+TEST_F(ServerTest, WaitsForAPlaceWhenAllAreAnswered) {
+  std::mutex mutex;
+  std::vector<std::function<void(const upstream::ReloadOutcome&)>> reloads;
+  std::promise<void> full;
+  AdminServer busy{world.directory, {.reload = [&](upstream::Trigger, bool, auto done) {
+                     const std::lock_guard lock(mutex);
+                     reloads.push_back(done);
+                     if (reloads.size() == 64) full.set_value();
+                   }}};
+  config::Admin admin;
+  admin.address = address_of("127.0.0.1", 0);
+  const asio::ip::tcp::endpoint endpoint{asio::ip::make_address("127.0.0.1"),
+                                         busy.start(admin)->port};
+  std::vector<std::unique_ptr<Client<asio::ip::tcp>>> clients;
+  for (int i = 0; i < 64; ++i) {
+    clients.push_back(std::make_unique<Client<asio::ip::tcp>>(endpoint));
+    clients.back()->write("POST /api/v1/reload HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  full.get_future().get();
+  std::vector<std::unique_ptr<Client<asio::ip::tcp>>> late;
+  for (int i = 0; i < 3; ++i) {
+    late.push_back(std::make_unique<Client<asio::ip::tcp>>(endpoint));
+    late.back()->write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  reloads[0](upstream::ReloadOutcome{});
+  for (const auto& client : late) EXPECT_THAT(client->read_all(), HasSubstr("200 OK"));
+  busy.stop();
 }
 
 TEST_F(ServerTest, PortInUseIsAnError) {
