@@ -66,6 +66,11 @@ void relay_lines(std::string_view received, std::size_t run, std::size_t begin,
 
 bool is_forwarding(Field id) { return id >= Field::x_forwarded_for && id <= Field::forwarded; }
 
+bool is_request_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxRequestId &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
 // One request on its way: what the lines say about the fields that are ours.
 class RequestWriter {
  public:
@@ -100,12 +105,9 @@ class RequestWriter {
     has_host_ |= line.id == Field::host;
     has_forwarded_proto_ |= line.id == Field::x_forwarded_proto;
     has_forwarded_host_ |= line.id == Field::x_forwarded_host;
-    if (line.id != Field::x_request_id) return;
+    if (line.id != Field::x_request_id || line.hop_by_hop) return;
     ++request_ids_;
-    const std::string_view id = value_of(received_, line);
-    keeps_request_id_ =
-        !id.empty() && id.size() <= kMaxRequestId &&
-        std::all_of(id.begin(), id.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+    keeps_request_id_ = is_request_id(value_of(received_, line));
   }
 
   [[nodiscard]] bool keeps(const FieldLine& line) const {
@@ -268,6 +270,17 @@ std::string_view connection_and_end(const ResponseContext& context) {
 void rewrite_request(std::string_view received, const RequestHead& head,
                      const RequestContext& context, Gather& out) {
   RequestWriter(received, head, context, out).write();
+}
+
+std::string_view request_id_of(std::string_view received, const RequestHead& head) {
+  std::string_view id;
+  unsigned ids = 0;
+  for (const FieldLine& line : head.fields) {
+    if (line.id != Field::x_request_id || line.hop_by_hop) continue;
+    ++ids;
+    id = value_of(received, line);
+  }
+  return ids == 1 && is_request_id(id) ? id : std::string_view{};
 }
 
 void rewrite_response(std::string_view received, const ResponseHead& head,

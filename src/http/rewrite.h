@@ -127,6 +127,10 @@ struct RequestContext {
 void rewrite_request(std::string_view received, const RequestHead& head,
                      const RequestContext& context, Gather& out);
 
+// The client's X-Request-Id, which rewrite_request passes on; empty when it sent none that can be
+// used: one of at most 128 printable octets.
+[[nodiscard]] std::string_view request_id_of(std::string_view received, const RequestHead& head);
+
 struct ResponseContext {
   std::uint8_t client_minor_version = 1;
   bool keep_alive = true;  // towards the client: writes Connection: close when false, and

@@ -51,6 +51,8 @@ struct PoolView {
 // Sixteen hex digits drawn at start and sixteen that count: unique, cheap, and not a secret.
 class RequestIds {
  public:
+  static constexpr std::size_t kSize = 32;
+
   explicit RequestIds(std::uint64_t seed) noexcept { write(text_.data(), seed); }
   [[nodiscard]] std::string_view next() noexcept {
     write(text_.data() + 16, ++count_);
@@ -63,7 +65,7 @@ class RequestIds {
     for (int i = 15; i >= 0; --i, value >>= 4) to[i] = kDigits[value & 15];
   }
 
-  std::array<char, 32> text_;
+  std::array<char, kSize> text_;
   std::uint64_t count_ = 0;
 };
 

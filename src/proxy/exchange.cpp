@@ -20,6 +20,9 @@ constexpr io::Milliseconds kWatchClientAfter = 100;
 // A request that came through a proxy of our name more often goes in a circle.
 constexpr std::size_t kMostPasses = 10;
 
+// What the access log has of a request that was refused.
+constexpr std::size_t kMostOfRefused = 1024;
+
 // How soon a client may try again after a 503.
 constexpr std::uint32_t kRetryAfterSeconds = 1;
 
@@ -140,6 +143,7 @@ void Exchange::refuse(Session& session) {
   minor_version_ = head.minor_version;
   accepts_json_ = head.accepts_json;
   keep_alive_ = false;
+  remember_refused_for_log();
   at(session.listener().cells().request_errors, error_of(refusal.reason)).add();
   reply(refusal.status, {}, refusal.text);
 }
@@ -147,6 +151,7 @@ void Exchange::refuse(Session& session) {
 void Exchange::time_out_head(Session& session) {
   begin(session);
   keep_alive_ = false;
+  remember_refused_for_log();
   at(session.listener().cells().request_errors, RequestError::timeout).add();
   reply(408, {}, "the request head did not arrive in time");
 }
@@ -285,7 +290,7 @@ void Exchange::leave_session() {
       false;
   answer_started_ = server_keep_alive_ = no_body_answer_ = false;
   sent_to_client_ = 0;
-  logged_ = false;
+  logged_ = has_made_id_ = false;
   log_text_.clear();
   reason_ = {};
   request_body_.reset({});
@@ -405,7 +410,7 @@ void Exchange::on_client_writable(const io::error_code& error) {
 
 void Exchange::remember_for_log() {
   logged_ = context_.log != nullptr && context_.log->sampled(context_.worker);
-  if (!logged_ || context_.log == nullptr) return;  // a reload may have switched it off
+  if (!logged_) return;
   const http::RequestHead& head = context_.request;
   const std::string_view octets = session_->client().in().view();
   const auto field = [&](std::string_view name) -> std::string_view {
@@ -416,16 +421,37 @@ void Exchange::remember_for_log() {
     }
     return {};
   };
-  const std::string_view parts[] = {head.method,      head.target,         head.authority,
-                                    field("referer"), field("user-agent"), field("x-request-id")};
-  for (std::size_t i = 0; i < std::size(parts); ++i) {
+  keep_for_log({head.method, head.target, head.authority, field("referer"), field("user-agent"),
+                http::request_id_of(octets, head)});
+}
+
+// There may be no more of it than a piece of its first line, and that need not be HTTP.
+void Exchange::remember_refused_for_log() {
+  logged_ = context_.log != nullptr && context_.log->sampled(context_.worker);
+  if (!logged_) return;
+  const std::string_view octets = session_->client().in().view().substr(0, kMostOfRefused);
+  const std::string_view line = octets.substr(0, octets.find_first_of("\r\n"));
+  const std::size_t method_end = std::min(line.find(' '), line.size());
+  const std::string_view rest = line.substr(std::min(method_end + 1, line.size()));
+  keep_for_log({line.substr(0, method_end), rest.substr(0, rest.find(' ')), {}, {}, {}, {}});
+}
+
+void Exchange::keep_for_log(const std::array<std::string_view, kLogParts>& parts) {
+  for (std::size_t i = 0; i < kLogParts; ++i) {
     log_text_.append(parts[i]);
     log_ends_[i] = static_cast<std::uint32_t>(log_text_.size());
   }
 }
 
+// The same for each server that is asked.
+std::string_view Exchange::own_id() noexcept {
+  if (!std::exchange(has_made_id_, true))
+    std::ranges::copy(context_.request_ids.next(), made_id_.begin());
+  return {made_id_.data(), made_id_.size()};
+}
+
 void Exchange::log() {
-  if (!logged_) return;
+  if (!logged_ || context_.log == nullptr) return;  // a reload may have switched it off
   const auto part = [&](std::size_t i) {
     const std::uint32_t begin = i == 0 ? 0 : log_ends_[i - 1];
     return std::string_view(log_text_).substr(begin, log_ends_[i] - begin);
@@ -439,6 +465,7 @@ void Exchange::log() {
   record.referer = part(3);
   record.user_agent = part(4);
   record.request_id = part(5);
+  if (record.request_id.empty() && has_made_id_) record.request_id = own_id();
   record.minor_version = minor_version_;
   record.status = status_;
   record.request_bytes = request_body_.octets();

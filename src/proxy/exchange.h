@@ -8,6 +8,7 @@
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -48,6 +49,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void abandon();
 
  private:
+  static constexpr std::size_t kLogParts = 6;
   enum class Phase : std::uint8_t {
     over,
     routing,
@@ -79,6 +81,9 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void count_request(metrics::Code code);
   void count_remapped(std::uint64_t hash);
   void remember_for_log();
+  void remember_refused_for_log();
+  void keep_for_log(const std::array<std::string_view, kLogParts>& parts);
+  [[nodiscard]] std::string_view own_id() noexcept;
   void log();
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
   void await(Side side, std::chrono::milliseconds patience);
@@ -227,11 +232,15 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   std::uint64_t sent_to_client_ = 0;
   std::size_t unsent_ = 0;  // at the last look at a client that takes its time
 
+  // X-Request-Id where the client sent none that can be used; made with the first attempt.
+  std::array<char, RequestIds::kSize> made_id_;
+  bool has_made_id_ = false;
+
   // Kept for the access log only.
   std::string_view reason_;  // static: why the proxy answered itself, or the answer was cut
   bool logged_ = false;
   std::string log_text_;  // method, target, host, referer, user agent, id, one after another
-  std::uint32_t log_ends_[6] = {};
+  std::array<std::uint32_t, kLogParts> log_ends_{};
 };
 
 }  // namespace clockwise::proxy

@@ -60,7 +60,7 @@ void Exchange::write_request_head(const upstream::ServerConnections& target) {
   to.client_ip = session.client_ip();
   to.trusted = session.trusted();
   to.style = style_of(session.listener().config().forwarded.by);
-  to.request_id = context_.request_ids.next();
+  to.request_id = own_id();
   to.fallback_host = target.address();
   if (to.fallback_host.starts_with("unix:")) to.fallback_host = "localhost";
   context_.gather.clear();

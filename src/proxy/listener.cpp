@@ -39,7 +39,8 @@ constexpr std::string_view kShortOfMemory =
 // Whoever connects twice as fast as we can look must not make us look at every idle connection.
 constexpr std::size_t kLooks = 8;
 
-constexpr std::uint64_t kIdleForAWhile = 1'000'000'000;  // nanoseconds
+constexpr std::uint64_t kIdleForAWhile = 1'000'000'000;     // nanoseconds
+constexpr std::uint64_t kLingersForAWhile = 1'000'000'000;  // the answer has most likely arrived
 
 void turn_away(int descriptor, std::string_view answer) {
   (void)!::send(descriptor, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -224,8 +225,10 @@ bool Listener::has_room(int descriptor) {
 
 std::size_t Listener::close_idle(std::size_t most) {
   const std::uint64_t now = context_.loop.now_ns();
-  std::size_t closed = close_some(idle_, most, now - kIdleForAWhile);
+  std::size_t closed = close_some(lingering_, most, now - kLingersForAWhile);
+  if (closed < most) closed += close_some(idle_, most - closed, now - kIdleForAWhile);
   if (closed < most) closed += close_some(silent_, most - closed, now);
+  if (closed < most) closed += close_some(lingering_, most - closed, now);
   if (closed < most) closed += close_some(idle_, most - closed, now);
   return closed;
 }
@@ -238,7 +241,7 @@ std::size_t Listener::close_some(Waiting& waiting, std::size_t most, std::uint64
        --looks) {
     auto& session = static_cast<Session&>(*next++);
     if (session.waits_since_ns() > since_ns) break;
-    if (session.close_if_idle()) ++closed;
+    if (session.close_if_unused()) ++closed;
   }
   return closed;
 }

@@ -25,7 +25,7 @@ namespace clockwise::proxy {
 
 class Session;
 
-// The place of a session among those without a request.
+// The place of a session among those without a request, idle or lingering.
 using IdleLink =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
@@ -53,9 +53,11 @@ class Listener {
   void leave(Session& session);
   // It waits for a request; `first`: it has not had one yet.
   void now_idle(IdleLink& session, bool first) { (first ? silent_ : idle_).push_back(session); }
+  // It has had its last answer, and is read out.
+  void now_lingering(IdleLink& session) { lingering_.push_back(session); }
   // Ends up to `most` connections without a request; how many it were. First those that have been
-  // idle for a while, which their clients expect; then those that never sent anything; then the
-  // rest.
+  // read out for a while after their last answer; then those that have been idle for a while, which
+  // their clients expect; then those that never sent anything; then the rest, in the same order.
   std::size_t close_idle(std::size_t most);
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }
   // Takes who is waiting and stops accepting; sessions end with their next answer, or soon when no
@@ -91,7 +93,7 @@ class Listener {
   bool accepting_ = false;
   bool draining_ = false;
   std::vector<Session*> sessions_;
-  Waiting idle_, silent_;
+  Waiting idle_, silent_, lingering_;
 };
 
 }  // namespace clockwise::proxy

@@ -43,9 +43,9 @@ void Session::start() {
 void Session::become(State to) noexcept {
   if (state_ == to) return;
   metrics::ListenerCells& cells = listener_.cells();
+  if (IdleLink::is_linked()) IdleLink::unlink();
   if (state_ == State::idle) {
     cells.connections_idle.sub();
-    IdleLink::unlink();
   } else if (state_ != State::gone) {
     cells.connections_active.sub();
   }
@@ -195,6 +195,8 @@ void Session::linger() {
   client_->shutdown_send();
   client_->in().clear();
   client_->read_soon();
+  head_started_ns_ = listener_.context().loop.now_ns();
+  listener_.now_lingering(*this);
   const io::Milliseconds now = listener_.context().loop.now();
   linger_until_ = now + kLingerInAll;
   set_deadline(now + kLingerSilence);
@@ -230,8 +232,8 @@ void Session::drain() {
 }
 
 // A read that waits owns no block; one that has one may be about to bring a request.
-bool Session::close_if_idle() {
-  if (client_->in().has_block() || client_->has_news()) return false;
+bool Session::close_if_unused() {
+  if (state_ == State::idle && (client_->in().has_block() || client_->has_news())) return false;
   leave(false);
   return true;
 }

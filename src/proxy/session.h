@@ -32,8 +32,9 @@ class Session final : public io::Stream::Owner,
   // Stops at the next chance: with the answer under way, or soon when no request comes.
   void drain();
   void drop();  // now, whatever is under way
-  // Ends a connection without a request, to make room; not one whose next request is here already.
-  bool close_if_idle();
+  // Ends a connection without a request, to make room: one that is idle, unless its next request is
+  // here already, or one that has had its last answer.
+  bool close_if_unused();
 
   // --- for the exchange under way ---
   [[nodiscard]] io::Stream& client() noexcept { return *client_; }
@@ -82,7 +83,7 @@ class Session final : public io::Stream::Owner,
   Listener& listener_;
   std::unique_ptr<io::Stream> client_;
   Exchange* exchange_ = nullptr;
-  std::uint64_t head_started_ns_ = 0;  // or, without a request: since when it waits
+  std::uint64_t head_started_ns_ = 0;  // or, without a request: since when it waits or lingers
   std::size_t scanned_ = 0;
   std::uint32_t requests_ = 0;  // begun on this connection
   io::Milliseconds linger_until_ = 0;

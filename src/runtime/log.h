@@ -1,11 +1,14 @@
 // The log of the process: one line per event on stderr, `TIME LEVEL TEXT`.
 //
-// For start, reload and faults, never for requests (that is the access log). Any thread. Only
-// log.cpp knows the library behind it.
+// For start, reload and faults, never for requests (that is the access log). Any thread. No call
+// waits for stderr: a thread of its own writes, and where whoever reads stderr has stopped, the
+// oldest of the lines that wait are lost, which a line says later. Only log.cpp knows the library
+// behind it.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -21,6 +24,10 @@ void set_level(Level level);
 
 // Control characters in `text` are escaped: a file name or a message of a peer stays one line.
 void write(Level level, std::string_view text);
+
+// Waits until what was logged so far is written, at most `patience`; whether it is. For the end of
+// the process.
+bool flush(std::chrono::milliseconds patience);
 
 template <class... Args>
 void error(fmt::format_string<Args...> text, Args&&... args) {

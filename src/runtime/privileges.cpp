@@ -95,6 +95,8 @@ ActingAs::~ActingAs() {
   if (acting_ && (::seteuid(0) != 0 || ::setegid(0) != 0)) std::abort();
 }
 
+void forgo_new_privileges() { ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+
 Result<void> become(const Identity& who) {
   if (::initgroups(who.user.c_str(), who.gid) != 0) return failed("cannot take the groups");
   if (::setresgid(who.gid, who.gid, who.gid) != 0) return failed("cannot take the group");

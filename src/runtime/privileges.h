@@ -41,6 +41,10 @@ class ActingAs {
   const bool acting_;
 };
 
+// No program that this process starts can gain a privilege, by set-uid or otherwise. Holds for the
+// calling thread and those it starts: REQUIRES: called before the first.
+void forgo_new_privileges();
+
 // Becomes that user with its groups, and makes sure that there is no way back.
 [[nodiscard]] Result<void> become(const Identity& who);
 

@@ -43,6 +43,7 @@ constexpr auto kRefreshNames = 30s;
 constexpr auto kRetryNames = 3s;  // while one does not resolve
 constexpr auto kListenPatience = 5s;
 constexpr auto kSaveHistory = 10s;        // requests that changes moved go on being counted
+constexpr auto kLastLines = 1s;           // how long a stuck stderr may hold up the exit
 constexpr auto kRefreshPatience = 500ms;  // what is late counts at the next refresh
 
 // Counters are sized for the most workers that a reload may ask for.
@@ -101,6 +102,7 @@ class Supervisor {
 
   const ServeSettings settings_;
   const std::uint64_t descriptors_ = raise_descriptor_limit();
+  const std::uint64_t inherited_ = open_descriptors();
 
   asio::io_context main_{1};
   asio::signal_set signals_{main_};
@@ -121,8 +123,8 @@ class Supervisor {
   std::optional<Identity> identity_;     // to become
   std::unique_ptr<StateDir> state_dir_;  // null: the history ends with the process
   std::unique_ptr<Crew> crew_;
-  Checker checker_;
-  bool running_ = false;  // the workers' threads are up
+  std::optional<Checker> checker_;  // has a thread
+  bool running_ = false;            // the workers' threads are up
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<admin::AdminServer> admin_;
@@ -132,7 +134,8 @@ class Supervisor {
 
 Supervisor::Supervisor(const ServeSettings& settings) : settings_(settings) {
   std::signal(SIGPIPE, SIG_IGN);
-  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1}) signals_.add(number);
+  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2})
+    signals_.add(number);
 }
 
 Supervisor::~Supervisor() {
@@ -176,6 +179,7 @@ bool Supervisor::load() {
                                                      upstream::WallClock::now());
   reloader_ = std::make_unique<Reloader>(settings_.config_file, *directory_, world());
   if (!find_user(loaded.config) || !open_state_dir(loaded.config)) return false;
+  checker_.emplace();
   const DescriptorShares shares = descriptor_shares(descriptors_, loaded.config.workers);
   admission_->client_descriptors = shares.clients;
   admission_->server_descriptors = shares.servers;
@@ -193,6 +197,7 @@ bool Supervisor::find_user(const config::Config& config) {
     return false;
   }
   identity_ = std::move(*who);
+  if (!config.user.empty()) forgo_new_privileges();  // before there are threads
   if (identity_)
     if (const auto made = make_files_for(*identity_, config); !made) {
       log::error("{}", made.error().message);
@@ -229,7 +234,7 @@ Result<proxy::ListenerSpec> Supervisor::listen(const config::Config& config,
   auto address = ports_.hold(listener, hosts);
   if (!address) return address.error();
   const auto automatic =
-      automatic_connections(descriptors_, config.workers, config.listeners.size());
+      automatic_connections(descriptors_, inherited_, config.workers, config.listeners.size());
   if (!automatic) return automatic.error();
 
   proxy::ListenerSpec spec;
@@ -325,7 +330,7 @@ Reloader::World Supervisor::world() {
       .open_log = [this](const config::Config& config) { return open_access_log(config); },
       .adopt = [this](const proxy::WorkerState& state, std::size_t workers) -> Result<void> {
         auto adopted = running_ ? crew_->adopt(state, workers) : crew_->open(state, workers);
-        if (adopted) checker_.adopt(state.routing);
+        if (adopted) checker_->adopt(state.routing);
         return adopted;
       },
   };
@@ -421,6 +426,9 @@ void Supervisor::on_signal(int number) {
         if (proxy::AccessLog* log = reloader_->access_log()) log->reopen();
       });
       break;
+    case SIGUSR2:  // by habit from nginx; unhandled, it would end the process
+      log::warn("SIGUSR2: replacing the binary is not supported yet, nothing changes");
+      break;
     default:
       if (stopping_)
         stop_now();
@@ -433,12 +441,6 @@ void Supervisor::stop_gracefully(int number) {
   stopping_ = true;
   directory_->set_stopping();
   const auto patience = directory_->view().config->shutdown_timeout;
-  log::info("{}: stopping, requests in flight have {} s; a second signal stops at once",
-            number == SIGINT    ? "SIGINT"
-            : number == SIGQUIT ? "SIGQUIT"
-                                : "SIGTERM",
-            std::chrono::duration<double>(patience).count());
-  notify_manager("STOPPING=1\nSTATUS=Finishing requests in flight");
   shutdown_timer_.expires_after(patience);
   shutdown_timer_.async_wait([this](boost::system::error_code cancelled) {
     if (cancelled) return;
@@ -446,6 +448,12 @@ void Supervisor::stop_gracefully(int number) {
     stop_now();
   });
   crew_->drain([this] { asio::post(main_, [this] { stop_now(); }); });
+  log::info("{}: stopping, requests in flight have {} s; a second signal stops at once",
+            number == SIGINT    ? "SIGINT"
+            : number == SIGQUIT ? "SIGQUIT"
+                                : "SIGTERM",
+            std::chrono::duration<double>(patience).count());
+  notify_manager("STOPPING=1\nSTATUS=Finishing requests in flight");
 }
 
 // A manager that watches starts the process anew when an event loop has stopped turning.
@@ -475,6 +483,10 @@ void Supervisor::stop_now() {
 
 }  // namespace
 
-int serve(const ServeSettings& settings) { return Supervisor(settings).run(); }
+int serve(const ServeSettings& settings) {
+  const int code = Supervisor(settings).run();
+  log::flush(kLastLines);
+  return code;
+}
 
 }  // namespace clockwise::runtime

@@ -50,6 +50,7 @@ class User(unittest.TestCase):
                 self.assertEqual(facts["Gid"].split(), [gid] * 4, facts["Name"])
                 self.assertEqual(int(facts["CapEff"], 16) | int(facts["CapPrm"], 16), 0, facts["Name"])
                 self.assertNotIn("0", facts["Groups"].split(), facts["Name"])
+                self.assertEqual(facts["NoNewPrivs"], "1", facts["Name"])
             self.assertEqual(wire.fetch(proxy.web).status, 200)
             for path in (state, log, *state.iterdir()):
                 self.assertEqual(path.stat().st_uid, self.nobody.pw_uid, path)
@@ -196,6 +197,55 @@ class Secrets(unittest.TestCase):
             answer = self.proxy.admin(target)
             self.assertIn(answer.status, (400, 404), target)
             self.assertNotIn("root:", answer.text, target)
+
+
+class RefusedInTheLog(unittest.TestCase):
+    """What the proxy refuses is logged with what of it was understood."""
+
+    def test_each_refusal_has_a_line(self):
+        cases = {400: b"GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n",
+                 405: b"TRACE /b HTTP/1.1\r\nHost: h\r\n\r\n",
+                 408: b"GET /c",
+                 414: b"GET /d" + b"d" * 9000 + b" HTTP/1.1\r\nHost: h\r\n\r\n",
+                 417: b"GET /e HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n",
+                 431: b"GET /f HTTP/1.1\r\nHost: h\r\n" + b"X: y\r\n" * 300 + b"\r\n"}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "access.log"
+            with Origin(name="a") as origin, Site([origin], access_log={"file": str(file)},
+                                                  listener={"timeouts": {"header": "300ms"},
+                                                            "limits": {"uri_size": "4k"}}) as proxy:
+                for status, octets in cases.items():
+                    with self.subTest(status), wire.Connection(proxy.web) as connection:
+                        connection.send(octets)
+                        self.assertEqual(connection.response().status, status)
+                with wire.Connection(proxy.web) as connection:
+                    connection.send(b"\x16\x03\x01\x00\n\n\r\n")
+                    self.assertEqual(connection.response().status, 400)
+                wait_until(lambda: file.exists() and file.read_bytes().count(b"\n") == len(cases) + 1, "the lines")
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line, (status, octets) in zip(lines, cases.items()):
+            method, target = octets.split(b" ")[:2]
+            self.assertEqual((line["status"], line["method"], line["target"]),
+                             (status, method.decode(), target.decode()[:1024 - len(method) - 1]))
+            self.assertTrue(line["reason"])
+            self.assertEqual((line["server"], line["attempts"], line["request_id"]), ("", 0, ""))
+        self.assertEqual((lines[-1]["status"], lines[-1]["target"]), (400, ""))
+
+    def test_the_id_is_the_one_that_the_server_got(self):
+        sent = [None, "mine", "with blank", "x" * 129]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "access.log"
+            with Origin(name="a") as origin, Site([origin], access_log={"file": str(file)}) as proxy:
+                for value in sent:
+                    headers = {} if value is None else {"X-Request-Id": value}
+                    self.assertEqual(proxy.get("/", headers=headers).status, 200)
+                wait_until(lambda: file.exists() and file.read_bytes().count(b"\n") == len(sent), "the lines")
+                got = [request.value("x-request-id") for request in origin.requests]
+            logged = [json.loads(line)["request_id"] for line in file.read_text().splitlines()]
+        self.assertEqual(logged, got)
+        self.assertEqual(logged[1], "mine")
+        self.assertEqual(len(set(logged)), len(sent))
+        self.assertTrue(all(logged))
 
 
 class Logs(unittest.TestCase):

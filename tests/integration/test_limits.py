@@ -187,6 +187,21 @@ class Limits(unittest.TestCase):
         self.assertEqual(page.sum("clockwise_http_connections_rejected_total"), 0)
         self.assertEqual(page.sum("clockwise_http_connections"), 4)
 
+    def test_who_has_a_request_goes_before_who_is_read_out(self):
+        proxy = self.site(max_connections=4)
+        refused = []
+        for _ in range(4):
+            connection = self.connect(proxy)
+            connection.send(b"BAD\r\n\r\n")
+            self.assertEqual(connection.response().status, 400)
+            connection.send(b"x")  # goes on sending, as who has not seen the answer
+            refused.append(connection)
+        for _ in range(4):
+            self.assertEqual(self.connect(proxy).request("GET", "/new").status, 200)
+        page = proxy.page()
+        self.assertEqual(page.sum("clockwise_http_connections_rejected_total"), 0)
+        self.assertEqual(page.sum("clockwise_http_connections"), 4)
+
     def test_what_was_admitted_goes_on_when_the_rest_is_refused(self):
         done = threading.Event()
         proxy = self.site(handler=lambda exchange: done.wait(30) and exchange.reply(200), max_connections=4)

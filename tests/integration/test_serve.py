@@ -1,8 +1,11 @@
 """Start, signals, reload and stop of the running proxy, seen from outside."""
 
+import contextlib
+import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -102,6 +105,35 @@ class StartErrors(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("open files is 64", done.stderr)
 
+    def test_a_limit_of_open_files_that_is_enough_to_start_is_enough_to_serve(self):
+        with Upstream("a") as upstream:
+            proxy = Proxy(configuration([upstream]))
+            needed = re.search(r"need at least (\d+)", self.under(64, proxy))
+            self.assertTrue(needed, proxy.log())
+            self.assertIn("need at least", self.under(int(needed[1]) - 1, proxy))
+            proxy.process = self.spawn(int(needed[1]), proxy)
+            self.addCleanup(proxy.kill)
+            proxy.wait_ready()
+            with contextlib.ExitStack() as clients:
+                for _ in range(8):
+                    client = http.client.HTTPConnection("127.0.0.1", proxy.port(), timeout=DEADLINE)
+                    clients.callback(client.close)
+                    client.request("GET", "/")
+                    response = client.getresponse()
+                    self.assertEqual((response.status, len(response.read()) > 0), (200, True))
+            self.assertEqual(proxy.stop(), 0)
+
+    @staticmethod
+    def spawn(limit, proxy):
+        with open(proxy.log_path, "ab") as log:
+            return subprocess.Popen(["sh", "-c", f'ulimit -n {limit}; exec "$0" serve -c "$1"', BINARY, str(proxy.file)],
+                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def under(self, limit, proxy):
+        """What a start with that limit says, which must fail."""
+        self.assertEqual(self.spawn(limit, proxy).wait(DEADLINE), 1)
+        return proxy.log().splitlines()[-1]
+
 
 class CommandLine(unittest.TestCase):
     def test_wrong_usage_is_one_line_and_exit_2(self):
@@ -184,6 +216,65 @@ class Signals(unittest.TestCase):
                 self.assertEqual(proxy.wait_exit(), 0)
                 client.close()
                 release.set()
+
+    def test_sigusr2_is_not_supported_and_changes_nothing(self):
+        with Upstream("a") as upstream, Proxy(configuration([upstream])) as proxy:
+            proxy.signal(signal.SIGUSR2)
+            proxy.wait_log("SIGUSR2: .*not supported")
+            self.assertEqual(proxy.get("/").status, 200)
+
+    def stuck(self, proxy):
+        """Starts with a stderr that takes nothing more and that nobody reads; returns its ends."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        proxy.process = subprocess.Popen([BINARY, "serve", "-c", str(proxy.file)], stdin=subprocess.DEVNULL,
+                                         stdout=writer, stderr=writer)
+        self.addCleanup(proxy.kill)
+        proxy.wait_ready()
+        own = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)  # the mode is of this end alone
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(own, b"x")
+        os.close(own)
+        return reader
+
+    def test_a_stuck_stderr_holds_up_neither_reload_nor_stop(self):
+        proxy = Proxy(configuration(servers(2)))
+        self.stuck(proxy)
+        for count in (3, 4, 5):
+            self.assertEqual(proxy.reload(configuration(servers(count))).json()["result"], "applied")
+        for _ in range(100):
+            proxy.signal(signal.SIGUSR2)
+        self.assertEqual(len(names(proxy)), 5)
+        self.assertEqual(proxy.stop(), 0)
+
+    def test_a_stuck_stderr_holds_up_no_second_signal(self):
+        release = threading.Event()
+        self.addCleanup(release.set)
+        port = free_port()  # the log, which would name it, is not to be had
+        upstream, proxy = self.slow_proxy(release, shutdown_timeout="60s", listener={"address": f"127.0.0.1:{port}"})
+        with upstream:
+            self.stuck(proxy)
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                wait_until(lambda: upstream.requests, "request at the server")
+                proxy.signal(signal.SIGTERM)
+                wait_until(lambda: proxy.admin("/readyz").status == 503, "not ready while stopping")
+                proxy.signal(signal.SIGTERM)
+                self.assertEqual(proxy.wait_exit(), 0)
+
+    def test_a_stderr_that_is_read_again_loses_nothing_that_waited(self):
+        proxy = Proxy(configuration(servers(2)))
+        reader = self.stuck(proxy)
+        self.assertEqual(proxy.reload(configuration(servers(3))).status, 200)
+        text = bytearray()
+        collector = threading.Thread(target=lambda: [text.extend(piece) for piece in iter(lambda: os.read(reader, 65536), b"")],
+                                     daemon=True)
+        collector.start()
+        self.assertEqual(proxy.stop(), 0)
+        wait_until(lambda: b"stopped\n" in text, "the last line")
+        self.assertIn(b"reload", text)
 
     def test_sigusr1_reopens_the_access_log(self):
         with Upstream("a") as upstream, tempfile.TemporaryDirectory() as folder:

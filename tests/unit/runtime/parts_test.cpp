@@ -109,15 +109,15 @@ TEST(Ports, AnUnknownNameIsSaid) {
 }
 
 TEST(DescriptorLimit, SplitsWhatIsLeft) {
-  const std::uint32_t one = automatic_connections(10'000, 1, 1).value();
-  const std::uint32_t four = automatic_connections(10'000, 2, 2).value();
+  const std::uint32_t one = automatic_connections(10'000, 3, 1, 1).value();
+  const std::uint32_t four = automatic_connections(10'000, 3, 2, 2).value();
   EXPECT_GT(one, 4'500u);
   EXPECT_LE(one * 2, 10'000u);
   EXPECT_NEAR(four, one / 4, 20);
 }
 
 TEST(DescriptorLimit, TooFewIsAnErrorThatSaysHowMany) {
-  const auto connections = automatic_connections(64, 2, 1);
+  const auto connections = automatic_connections(64, 3, 2, 1);
   ASSERT_FALSE(connections.has_value());
   EXPECT_THAT(connections.error().message, HasSubstr("open files is 64"));
 }
@@ -126,7 +126,7 @@ TEST(DescriptorLimit, KeepsSomeFromClientsAndFewerFromServers) {
   const DescriptorShares shares = descriptor_shares(1024, 2);
   EXPECT_LT(shares.clients, shares.servers);
   EXPECT_LT(shares.servers, 1024 - 16);
-  EXPECT_GT(shares.clients, static_cast<int>(automatic_connections(1024, 2, 1).value()));
+  EXPECT_GT(shares.clients, static_cast<int>(automatic_connections(1024, 3, 2, 1).value()));
   EXPECT_EQ(descriptor_shares(10, 1).clients, 0);
   EXPECT_GT(descriptor_shares(std::uint64_t{1} << 40U, 1).clients, 1'000'000);
 }
