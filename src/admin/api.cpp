@@ -15,6 +15,7 @@
 #include "admin/gzip.h"
 #include "admin/server_change.h"
 #include "admin/target.h"
+#include "config/field.h"
 #include "config/load.h"
 #include "upstream/json.h"
 #include "upstream/plan.h"
@@ -197,7 +198,8 @@ void Api::handle(Request request, const Reply& reply) {
   if (const std::string* name = route->pool_name(call.target.path)) {
     call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
     if (!call.pool)
-      return reply(error_response(404, "not_found", fmt::format("no pool is named \"{}\"", *name)));
+      return reply(error_response(404, "not_found",
+                                  fmt::format("no pool is named {}", config::quoted(*name))));
   }
   const auto* answer = std::get_if<Route::Answer>(&route->handler);
   if (!answer) return answer_later(*route, std::move(call), reply);
@@ -234,8 +236,8 @@ void Api::start_rollback(const Request&, const Target& target, const Reply& repl
   const std::string& text = target.path.at(3);
   const auto id = whole_number<std::uint64_t>(text);
   if (!id)
-    return reply(
-        error_response(404, "not_found", fmt::format("\"{}\" is no id of a change", text)));
+    return reply(error_response(404, "not_found",
+                                fmt::format("{} is no id of a change", config::quoted(text))));
   port_.rollback(*id, forced(target), [reply](const upstream::RollbackResult& result) {
     const ReloadAnswer answer = describe_rollback(result);
     reply(json_response(answer.body, answer.status));
@@ -311,9 +313,9 @@ Response Api::lookup(const Call& call) {
     const auto last = static_cast<ring::Position>(call.pool->ring->layout().positions - 1);
     const auto hash = whole_number<ring::Position>(value);
     if (!hash || *hash > last)
-      return error_response(
-          400, "bad_request",
-          fmt::format("hash \"{}\" is not a position of this ring, 0 to {}", value, last));
+      return error_response(400, "bad_request",
+                            fmt::format("hash {} is not a position of this ring, 0 to {}",
+                                        config::quoted(value), last));
     wanted.push_back({value, *hash, false});
   }
   if (wanted.empty())
@@ -324,7 +326,7 @@ Response Api::lookup(const Call& call) {
   if (!replicas || *replicas < 1 || *replicas > kMaxReplicas)
     return error_response(
         400, "bad_request",
-        fmt::format("replicas \"{}\" is not a number, 1 to {}", text, kMaxReplicas));
+        fmt::format("replicas {} is not a number, 1 to {}", config::quoted(text), kMaxReplicas));
   return json_response(describe_lookup(call.view, *call.pool, wanted, *replicas));
 }
 

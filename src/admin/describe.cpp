@@ -107,13 +107,12 @@ std::vector<Place> places(const upstream::Pool& pool) {
   return result;
 }
 
-// In one word: up, down, ejected, or unknown before the first check.
+// In one word: up, down, ejected, or unknown without a result of the checks that are asked for.
 std::string_view health_word(const upstream::Pool& pool, const upstream::Server& server,
                              const upstream::HealthReport& report) {
   if (server.endpoints.empty() || !report.passing) return "down";
   if (report.ejected) return "ejected";
-  const bool due = pool.config.health && server.config.state != config::ServerState::down;
-  return due && !report.checked ? "unknown" : "up";
+  return pool.config.health && !report.checked ? "unknown" : "up";
 }
 
 json::value time_or_null(const std::optional<upstream::WallClock::time_point>& time) {
@@ -138,11 +137,19 @@ std::uint64_t in_flight(const upstream::Backend& backend) {
   return backend.cells.sum([](const auto& c) { return c.in_flight.get(); });
 }
 
+// Whether no request is with the server or will be. Those that wait for a connection are read
+// first: a request goes from there into flight.
+bool safe_to_stop(const upstream::Server& server) {
+  if (server.config.state == config::ServerState::active) return false;
+  const std::uint64_t waiting =
+      server.backend->cells.sum([](const auto& c) { return c.waiting.get(); });
+  return waiting == 0 && in_flight(*server.backend) == 0;
+}
+
 json::object describe_server(const upstream::Pool& pool, const upstream::Server& server,
                              const Place& place, const WrittenServers& written) {
   const upstream::Backend& backend = *server.backend;
   const upstream::HealthReport health = pool.health->report(*server.health);
-  const std::uint64_t open = in_flight(backend);
   const auto sum = [&](auto get) { return backend.cells.sum(get); };
   return {{"name", server.config.name},
           {"address", server.config.address.text},
@@ -155,8 +162,8 @@ json::object describe_server(const upstream::Pool& pool, const upstream::Server&
           {"expected_ratio", place.expected},
           {"share_ratio", place.share},
           {"requests_total", describe_requests(backend)},
-          {"requests_in_flight", open},
-          {"safe_to_stop", server.config.state != config::ServerState::active && open == 0},
+          {"requests_in_flight", in_flight(backend)},
+          {"safe_to_stop", safe_to_stop(server)},
           {"connections",
            json::object{{"active", sum([](const auto& c) { return c.connections_active.get(); })},
                         {"idle", sum([](const auto& c) { return c.connections_idle.get(); })}}},

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string>
-#include <utility>
 
+#include "config/field.h"
+#include "config/values.h"
+#include "upstream/json.h"
 #include "upstream/server_state.h"
 
 namespace clockwise::admin {
@@ -43,16 +47,37 @@ Result<json::value> parse(std::string_view body) {
   return parser.release();
 }
 
-// Where a field stands for the second time; npos: it does not. The parser would keep the last one.
-std::size_t repeated(std::string_view body, std::string_view name) {
-  const std::string quoted = fmt::format("\"{}\"", name);
-  bool seen = false;
-  for (std::size_t at = 0; (at = body.find(quoted, at)) != std::string_view::npos; ++at) {
-    const std::size_t next = body.find_first_not_of(" \t\r\n", at + quoted.size());
-    if (next == std::string_view::npos || body[next] != ':') continue;
-    if (std::exchange(seen, true)) return at;
+// What was found, for a message: never longer than a line.
+std::string shown(const json::value& value) {
+  if (value.is_string()) return config::quoted(value.get_string());
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  const bool infinite = value.is_double() && !std::isfinite(value.get_double());
+  return infinite ? "a number beyond all bounds" : upstream::to_text(value);
+}
+
+// A key of an object that stands there for the second time. The parser would keep the last one.
+struct Repeated {
+  std::string key;
+  std::size_t at;
+};
+
+// Keys as they read once decoded: "st\u0061te" is "state". REQUIRES: `body` is a JSON object.
+std::optional<Repeated> find_repeated(std::string_view body) {
+  std::set<std::string> seen;
+  int depth = 0;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    if (body[at] == '{' || body[at] == '[') ++depth;
+    if (body[at] == '}' || body[at] == ']') --depth;
+    if (body[at] != '"') continue;
+    const std::size_t begin = at++;
+    while (body[at] != '"') at += body[at] == '\\' ? 2 : 1;
+    const std::size_t next = body.find_first_not_of(" \t\r\n", at + 1);
+    if (depth != 1 || body[next] != ':') continue;
+    const json::value key = json::parse(body.substr(begin, at + 1 - begin));
+    if (const auto [name, is_new] = seen.emplace(key.get_string()); !is_new)
+      return Repeated{*name, begin};
   }
-  return std::string_view::npos;
+  return std::nullopt;
 }
 
 Result<void> read_state(const json::value& value, upstream::ServerChange& change) {
@@ -61,16 +86,15 @@ Result<void> read_state(const json::value& value, upstream::ServerChange& change
       change.state = state;
       return {};
     }
-  return fail(
-      fmt::format("state: {} is not one of active, draining, down", json::serialize(value)));
+  return fail(fmt::format("state: {} is not one of active, draining, down", shown(value)));
 }
 
+// By the rules of the configuration: the change must be possible as a change of its file too.
 Result<void> read_weight(const json::value& value, upstream::ServerChange& change) {
-  boost::system::error_code ec;
-  const double weight = value.is_number() ? value.to_number<double>(ec) : -1;
-  if (ec || !(weight >= 0 && weight <= kMaxWeight))
-    return fail(fmt::format("weight: {} is not a number, 0 to 10000", json::serialize(value)));
-  change.weight = weight;
+  const std::string text = value.is_number() ? upstream::to_text(value) : "";
+  const auto weight = config::parse_number(text, 0, kMaxWeight);
+  if (!weight) return fail(fmt::format("weight: {} {}", shown(value), weight.error().message));
+  change.weight = *weight;
   return {};
 }
 
@@ -81,9 +105,6 @@ Result<upstream::ServerChange> read_server_change(std::string_view body) {
   if (!parsed) return parsed.error();
   if (!parsed->is_object() || parsed->get_object().empty())
     return fail(fmt::format("nothing to change; {}", kShape));
-  for (const std::string_view name : {"state", "weight"})
-    if (const std::size_t at = repeated(body, name); at != std::string_view::npos)
-      return fail(fmt::format("{}: stands twice, again at {}", name, place_of(body, at)));
   upstream::ServerChange change;
   for (const auto& [name, value] : parsed->get_object()) {
     Result<void> read;
@@ -92,10 +113,12 @@ Result<upstream::ServerChange> read_server_change(std::string_view body) {
     else if (name == "weight")
       read = read_weight(value, change);
     else
-      read = fail(fmt::format("unknown field {}; there are: state, weight",
-                              json::serialize(json::string(name))));
+      read = fail(fmt::format("unknown field {}; there are: state, weight", config::quoted(name)));
     if (!read) return read.error();
   }
+  if (const auto repeated = find_repeated(body))
+    return fail(
+        fmt::format("{}: stands twice, again at {}", repeated->key, place_of(body, repeated->at)));
   return change;
 }
 

@@ -210,7 +210,7 @@ void Exchange::count_request(Code code) {
   at(cells.requests, code).add();
   if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - started_ns_);
   if (view_ == nullptr) return;
-  const bool home = target_ == nullptr || target_index_ == home_;
+  const bool home = !unanswered_ && target_index_ == home_;
   at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
   if (target_ != nullptr) view_->recent->add({hash_, now(), from_cache_});
 }
@@ -288,7 +288,7 @@ void Exchange::leave_session() {
   keep_alive_ = replayable_ = true;
   accepts_json_ = passing_refused_ = fresh_tried_ = request_written_ = server_failed_writing_ =
       false;
-  answer_started_ = server_keep_alive_ = no_body_answer_ = false;
+  unanswered_ = answer_started_ = server_keep_alive_ = no_body_answer_ = false;
   sent_to_client_ = 0;
   logged_ = has_made_id_ = false;
   log_text_.clear();

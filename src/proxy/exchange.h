@@ -225,6 +225,7 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   bool request_open_ = false;           // not counted yet
   bool attempt_open_ = false;           // not counted yet
   bool server_failed_writing_ = false;  // its answer may still be readable
+  bool unanswered_ = false;             // by any server: the proxy gave up
   bool answer_started_ = false;         // an octet of a final answer went to the client
   bool server_keep_alive_ = false;
   bool trial_ = false;           // this attempt decides about its server

@@ -199,6 +199,7 @@ void Exchange::give_up(Failure failure) {
       failure == Failure::connect || failure == Failure::connect_timeout) {
     at(session_->listener().cells().request_errors, metrics::RequestError::no_backend).add();
   }
+  unanswered_ = true;
   reply(why.status, why.proxy_status, why.text);
 }
 

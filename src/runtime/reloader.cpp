@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/field.h"
 #include "runtime/log.h"
 #include "runtime/preflight.h"
 #include "runtime/way_back.h"
@@ -426,11 +427,11 @@ upstream::ServerChangeResult Reloader::change_server(const upstream::ServerChang
   Attempt now = begin_override(force);
   const auto pool = std::ranges::find(now.config->pools, change.pool, &config::Pool::name);
   if (pool == now.config->pools.end())
-    return upstream::NoSuchServer{fmt::format("no pool is named \"{}\"", change.pool)};
+    return upstream::NoSuchServer{fmt::format("no pool is named {}", config::quoted(change.pool))};
   const auto server = std::ranges::find(pool->servers, change.server, &config::Server::name);
   if (server == pool->servers.end())
     return upstream::NoSuchServer{
-        fmt::format("pool {} has no server named \"{}\"", change.pool, change.server)};
+        fmt::format("pool {} has no server named {}", change.pool, config::quoted(change.server))};
 
   const config::Server before = *server;
   if (change.state) server->state = *change.state;

@@ -41,10 +41,12 @@ void ServerHealth::forget_checks() noexcept {
 }
 
 void ServerHealth::eject(Time now, const config::Outlier& rules, double chance) noexcept {
-  ++in_a_row_;
   // In floating point: the product of two numbers from a file may be longer than a clock can tell.
   const double most = static_cast<double>(rules.max_eject.count());
-  const double length = static_cast<double>(rules.eject.count()) * in_a_row_;
+  const double step = static_cast<double>(rules.eject.count());
+  // More would make no ejection longer, but take as long as the outage to forget.
+  if (step * in_a_row_ < most) ++in_a_row_;
+  const double length = step * in_a_row_;
   const double strayed = std::min(most, length * (1 + kStray * chance));
   length_ = std::chrono::milliseconds(static_cast<std::int64_t>(strayed));
   ejection_ = Ejection::out;

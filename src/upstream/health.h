@@ -34,9 +34,10 @@ class ServerHealth {
   [[nodiscard]] bool has_result() const noexcept { return has_result_; }
   [[nodiscard]] bool passing() const noexcept { return passing_; }
 
-  // Real traffic: out for `eject` times the number of ejections in a row, at most `max_eject`. Then
-  // on trial: a success brings it back, a failure ejects it for longer. `chance`, 0 to 1, makes an
-  // ejection up to a tenth longer, so that many proxies do not come back at once.
+  // Real traffic: out for `eject` times the number of ejections in a row, at most `max_eject`;
+  // those that would make it no longer are not counted. Then on trial: a success brings it back, a
+  // failure ejects it for longer. `chance`, 0 to 1, makes an ejection up to a tenth longer, so that
+  // many proxies do not come back at once.
   void eject(Time now, const config::Outlier& rules, double chance) noexcept;
   // Time goes by: an ejection ends, and of one that is behind it the server has one less in a row
   // each time it was in use as long as the last one lasted. True when something changed.

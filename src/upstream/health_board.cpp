@@ -82,7 +82,7 @@ void HealthBoard::failed(HealthMark& mark, BackendError cause, bool trial) {
 
 void HealthBoard::tried(HealthMark& mark, bool good) {
   const std::lock_guard lock(mutex_);
-  if (!mark.listed_ || !outlier_ || !mark.health_.on_trial()) return;
+  if (!mark.watched_ || !outlier_ || !mark.health_.on_trial()) return;
   const Time now = clock_();
   update(mark, "the request that tried it was answered",
          [&](ServerHealth& health) { health.tried(good, now, *outlier_, chance()); });
@@ -109,10 +109,14 @@ void HealthBoard::configure(const Pool& pool) {
   list(pool);
   if (outlier_ && !judged) begin_interval();
   for (const Server& server : pool.servers) {
-    const bool down = server.config.state == config::ServerState::down;
-    update(*server.health, "it is no longer watched", [&](ServerHealth& health) {
-      if (!checks_ || down) health.forget_checks();
-      if (!outlier_ || down) health.forget_ejections();
+    HealthMark& mark = *server.health;
+    if (!mark.watched_) {
+      forget(mark);
+      continue;
+    }
+    update(mark, "it is no longer watched", [&](ServerHealth& health) {
+      if (!checks_) health.forget_checks();
+      if (!outlier_) health.forget_ejections();
     });
   }
   recount();
@@ -123,7 +127,7 @@ void HealthBoard::checked(HealthMark& mark, bool passed, std::string why) {
   (passed ? counters.checks_passed : counters.checks_failed)
       .fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  if (!checks_ || !mark.listed_) return;
+  if (!checks_ || !mark.watched_) return;
   const std::string cause = passed ? "its checks pass" : "its checks fail, the last: " + why;
   if (!passed) {
     mark.check_error_ = std::move(why);
@@ -176,13 +180,21 @@ HealthReport HealthBoard::report(const HealthMark& mark) const {
 // --- inside, the mutex held ---------------------------------------------------------------------
 
 void HealthBoard::list(const Pool& pool) {
-  for (const auto& mark : std::exchange(marks_, {})) mark->listed_ = false;
+  for (const auto& mark : std::exchange(marks_, {})) mark->watched_ = false;
   for (const Server& server : pool.servers) {
     HealthMark& mark = *server.health;
-    mark.listed_ = true;
+    mark.watched_ = server.config.state != config::ServerState::down;
     mark.on_ring_ = server.config.on_ring();
     marks_.push_back(server.health);
   }
+}
+
+void HealthBoard::forget(HealthMark& mark) {
+  mark.health_ = {};
+  mark.standing_.store(mark.health_.standing(), std::memory_order_relaxed);
+  mark.failures_.store(0, std::memory_order_relaxed);
+  mark.cause_.clear();
+  mark.since_.reset();
 }
 
 // True when workers see the server differently now.
@@ -218,7 +230,7 @@ void HealthBoard::show(HealthMark& mark, Standing before, std::string_view why) 
 }
 
 void HealthBoard::eject(HealthMark& mark, const std::string& why) {
-  const bool counts = outlier_ && mark.listed_ && mark.on_ring_;
+  const bool counts = outlier_ && mark.watched_ && mark.on_ring_;
   if (!counts || mark.health_.standing() != Standing::usable) return;
   std::size_t servers = 0, ejected = 0;
   for (const auto& one : marks_) {

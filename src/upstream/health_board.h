@@ -93,7 +93,8 @@ class HealthMark {
   std::atomic<std::uint32_t> failures_{0};  // of requests, in a row
 
   // Guarded by the mutex of the board.
-  bool listed_ = false, on_ring_ = false;  // in the snapshot that is served
+  bool watched_ = false;  // in the snapshot that is served, and not `down`
+  bool on_ring_ = false;
   ServerHealth health_;
   Tally seen_;  // at the begin of the interval
   std::string cause_;
@@ -140,7 +141,8 @@ class HealthBoard {
   // --- control thread, and the one that checks
 
   // The rules and the servers of the snapshot that is served from now on. Servers that are new
-  // begin without a history; what rules no longer ask for is forgotten.
+  // begin without a history; what rules no longer ask for is forgotten, and so is all of a server
+  // that is `down`: that is nobody's recovery, so it counts as no change.
   void configure(const Pool& pool);
   void checked(HealthMark& mark, bool passed, std::string why);
   // Ends ejections that are over, judges the shares of successes when an interval is.
@@ -153,6 +155,7 @@ class HealthBoard {
   enum class State : std::uint8_t { well, impaired, panic };
 
   void list(const Pool& pool);
+  static void forget(HealthMark& mark);
   template <class Act>
   bool update(HealthMark& mark, std::string_view why, Act act);
   void show(HealthMark& mark, Standing before, std::string_view why);

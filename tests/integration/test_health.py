@@ -237,6 +237,22 @@ class States(Site3):
         wait_until(lambda: len(a.checks) > 4 and len(b.checks) > 4, "checks")
         self.assertEqual(c.checks, [])
 
+    def test_a_server_that_fails_and_is_set_down_has_not_recovered(self):
+        proxy = self.start()
+        self.origins["a"].fail()
+        self.wait_up(0)
+        answer = proxy.admin("/api/v1/pools/pages/servers/a", method="PUT", body='{"state": "down"}')
+        self.assertEqual(answer.status, 200, answer.text)
+        server = next(s for s in proxy.pool()["servers"] if s["name"] == "a")
+        self.assertEqual((server["state"], server["health"]), ("down", "unknown"))
+        self.assertIsNone(server["health_detail"]["since"])
+        self.wait_checks("b")
+        self.assertEqual(proxy.page().sum("clockwise_backend_transitions_total"), 1)
+        self.assertNotIn("is back", proxy.log())
+        proxy.admin("/api/v1/pools/pages/servers/a", method="PUT", body='{"state": "active"}')
+        wait_until(lambda: proxy.page().sum("clockwise_backend_transitions_total") == 2, "its first check")
+        self.assertEqual(self.places(), self.expected("a"))
+
     def test_health_outlives_a_reload(self):
         proxy = self.start()
         self.origins["a"].fail()

@@ -256,8 +256,13 @@ class FailFast(Cluster):
         places = self.places()
         self.assertEqual({key: s for key, s in places.items() if s != 503},
                          {key: s for key, s in self.expected().items() if s != "a"})
-        self.assertEqual(proxy.page().sum("clockwise_backend_errors_total", backend="a"), 3)
-        self.assertEqual(proxy.page().sum("clockwise_retries_total"), 0)
+        page = proxy.page()
+        self.assertEqual(page.sum("clockwise_backend_errors_total", backend="a"), 3)
+        self.assertEqual(page.sum("clockwise_retries_total"), 0)
+        # The keys of a were served by nobody, so they count as those whose home cannot be used.
+        self.assertEqual(page.sum("clockwise_requests_routed_total", reason="failover"), 3 + 2 * len(keys))
+        self.assertEqual(page.sum("clockwise_requests_routed_total", reason="home"), len(KEYS) - len(keys))
+        self.assertEqual(page.sum("clockwise_requests_routed_total"), page.sum("clockwise_http_requests_total"))
 
 
 class Reload(Cluster):

@@ -203,8 +203,12 @@ class Change(Cluster):
         for server, body, status, message in (
                 ("x", {"weight": 1}, 404, 'pool pages has no server named "x"'),
                 ("a", {"wieght": 1}, 400, 'unknown field "wieght"; there are: state, weight'),
-                ("a", {"weight": "1"}, 400, 'weight: "1" is not a number, 0 to 10000'),
+                ("a", {"weight": "1"}, 400, 'weight: "1" is not a number from 0 to 10000'),
                 ("a", {"state": "gone"}, 400, 'state: "gone" is not one of active, draining, down'),
+                ("a", '{"weight": -0.0}', 400, "weight: -0 is not a number from 0 to 10000"),
+                ("a", '{"weight": 1e-320}', 400, "e-320 is not a number from 0 to 10000"),
+                ("a", r'{"state": "down", "st\u0061te": "active"}', 400, "state: stands twice"),
+                ("x" * 8000, {"weight": 1}, 404, "…"),
                 ("a", '{"weight": 1', 400, "the body is not JSON"),
                 ("a", {"weight": 1.5}, 409, "is not a whole number, as scheme ketama needs it")):
             answer = self.put(server, body)

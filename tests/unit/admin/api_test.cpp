@@ -110,6 +110,37 @@ TEST_F(ApiTest, PoolShowsServersWithShareAndTraffic) {
   EXPECT_EQ(world.json("/api/v1/pools").at("pools").at(0), pool);
 }
 
+TEST_F(ApiTest, AServerMayBeStoppedWhenNobodyIsOrWillBeWithIt) {
+  const auto safe = [&] {
+    return world.json("/api/v1/pools/pages").at("servers").at(0).at("safe_to_stop").as_bool();
+  };
+  std::vector<config::Server> servers = world.config.pools[0].servers;
+  EXPECT_FALSE(safe()) << "it is active";
+  servers[0].state = config::ServerState::draining;
+  world.publish_servers(servers);
+  EXPECT_TRUE(safe());
+  auto& cells = world.directory.backend("pages", "a")->cells;
+  cells.at(1).waiting.add();
+  EXPECT_FALSE(safe()) << "one waits for a connection";
+  cells.at(0).in_flight.add();
+  cells.at(1).waiting.sub();
+  EXPECT_FALSE(safe());
+  cells.at(0).in_flight.sub();
+  EXPECT_TRUE(safe());
+}
+
+TEST_F(ApiTest, WhatWasAskedForIsShownShort) {
+  const std::string much(8'000, 'x');
+  for (const std::string& target :
+       {"/api/v1/pools/" + much, "/api/v1/pools/pages/lookup?hash=" + much,
+        "/api/v1/pools/pages/lookup?key=a&replicas=" + much}) {
+    const Response response = world.get(target);
+    EXPECT_GE(response.status, 400U);
+    EXPECT_LT(response.body.size(), 400U) << response.body;
+  }
+  EXPECT_LT(world.post("/api/v1/remaps/" + much + "/rollback").body.size(), 400U);
+}
+
 TEST_F(ApiTest, RingListsItsPointsInOrder) {
   const json::value ring = world.json("/api/v1/pools/pages/ring");
   const json::array& points = ring.at("points").as_array();

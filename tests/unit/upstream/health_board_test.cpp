@@ -170,6 +170,37 @@ TEST(HealthBoard, RulesThatAreGoneAreForgotten) {
   EXPECT_TRUE(world.mark(0).usable());
 }
 
+TEST(HealthBoard, WhoIsSetDownIsForgottenAndThatIsNoRecovery) {
+  World world(6, after(1));
+  world.pool.config.health.emplace();
+  world.board().configure(world.pool);
+  world.board().checked(world.mark(0), false, "status 503");
+  world.fail(1, 1);
+  EXPECT_EQ(world.board().take_changes().size(), 2u);
+  for (const std::size_t i : {0, 1}) world.pool.servers[i].config.state = config::ServerState::down;
+  world.board().configure(world.pool);
+  // A check that was under way then tells nothing any more.
+  world.board().checked(world.mark(0), false, "status 503");
+  EXPECT_TRUE(world.board().take_changes().empty());
+  for (const std::size_t i : {0, 1}) {
+    EXPECT_EQ(world.counters(i).transitions, 1u);
+    const HealthReport report = world.board().report(world.mark(i));
+    EXPECT_FALSE(report.checked);
+    EXPECT_FALSE(report.ejected);
+    EXPECT_FALSE(report.since);
+    EXPECT_EQ(report.standing, Standing::usable);
+    EXPECT_TRUE(world.mark(i).usable());
+  }
+  EXPECT_TRUE(world.board().all_well());
+
+  for (const std::size_t i : {0, 1})
+    world.pool.servers[i].config.state = config::ServerState::active;
+  world.board().configure(world.pool);
+  EXPECT_TRUE(world.board().take_changes().empty());
+  world.board().checked(world.mark(0), false, "status 503");
+  EXPECT_FALSE(world.mark(0).usable()) << "the first check decides by itself";
+}
+
 TEST(HealthBoard, AServerThatLeftIsNotEjected) {
   World world(3, after(1));
   const auto gone = world.pool.servers[0].health;

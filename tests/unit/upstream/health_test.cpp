@@ -115,6 +115,20 @@ TEST(ServerHealth, AnEjectionIsForgottenAfterAsLongInUse) {
   EXPECT_EQ(health.standing(), Standing::usable);
 }
 
+TEST(ServerHealth, EjectionsThatWouldBeNoLongerAreNotCounted) {
+  ServerHealth health;
+  config::Outlier rules;
+  rules.eject = 100ms;
+  rules.max_eject = 200ms;
+  for (int i = 0; i < 30; ++i) health.eject(kStart, rules, 0);
+  EXPECT_EQ(health.ejections_in_a_row(), 2u);
+  EXPECT_EQ(health.ejected_until() - kStart, 200ms);
+  rules.max_eject = 100ms;
+  health = {};
+  for (int i = 0; i < 3; ++i) health.eject(kStart, rules, 0);
+  EXPECT_EQ(health.ejections_in_a_row(), 1u);
+}
+
 TEST(ServerHealth, AResultOfATrialThatIsNoLongerOneChangesNothing) {
   ServerHealth health;
   health.tried(false, kStart, rules(), 0);
