@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <algorithm>
+#include <ctime>
 
 #include "config/load.h"
 #include "support/configs.h"
@@ -159,12 +160,17 @@ std::string list_of(std::size_t servers, std::string_view separator) {
 TEST(Strictness, ALongListCostsLinearTime) {
   Pool pool;
   pool.ring.scheme.points = 1;
+  // The processor's time, the least of three: other programs must not count.
   const auto seconds = [&](std::size_t servers, std::string_view separator) {
-    const auto before = std::chrono::steady_clock::now();
-    const auto result =
-        load_servers("list.yaml", list_of(servers, separator), pool, real_environment());
-    EXPECT_EQ(std::get<0>(result).size(), servers);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+    const std::string text = list_of(servers, separator);
+    double least = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const std::clock_t before = std::clock();
+      const auto result = load_servers("list.yaml", text, pool, real_environment());
+      EXPECT_EQ(std::get<0>(result).size(), servers);
+      least = std::min(least, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
+    }
+    return least;
   };
   for (const std::string_view separator : {",\n", ", "}) {
     const double small = seconds(1'000, separator);
