@@ -293,6 +293,12 @@ Stop Builder::explain(const YAML::Exception& error) const {
 void parse_into(Builder& builder, const Source& source) {
   const std::size_t deep = bracket_deeper_than(source.text(), kMaxDepth);
   if (deep != yaml_text::kNone) throw too_deep(source.place_of(deep));
+  const std::size_t wide = bracket_wider_than(source.text(), kMaxCommas);
+  if (wide != yaml_text::kNone)
+    throw Stop(source.place_of(wide),
+               fmt::format("has more than {} values in one bracket; write the list in lines that "
+                           "begin with a dash",
+                           kMaxCommas));
   std::istringstream stream(source.text());
   try {
     YAML::Parser parser(stream);

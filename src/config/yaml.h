@@ -13,6 +13,8 @@
 namespace clockwise::config {
 
 inline constexpr std::size_t kMaxDepth = 64;
+// Of one outermost bracket: the library keeps some 700 octets for each value in it.
+inline constexpr std::size_t kMaxCommas = 500'000;
 inline constexpr std::size_t kMaxNodes = 4'000'000;
 
 // Nothing when the text is no tree at all; problems stand in the report. A tag or an odd key is

@@ -19,13 +19,15 @@ bool is_one_of(char c, std::string_view set) noexcept { return set.find(c) != kN
 
 class Walk {
  public:
-  Walk(std::string_view text, std::size_t levels) : text_(text), levels_(levels) {}
+  Walk(std::string_view text, std::size_t levels, std::size_t commas)
+      : text_(text), levels_(levels), most_commas_(commas) {}
 
   std::size_t run() {
     for (skip_space(); at_ < text_.size(); skip_space()) {
       if (!in_flow()) leave_blocks();
       const bool opens = is_one_of(text_[at_], "[{");
       if (opens && blocks_.size() + brackets_ >= levels_) return at_;
+      if (in_flow() && text_[at_] == ',' && commas_ >= most_commas_) return at_;
       pass_token();
     }
     return kNone;
@@ -134,7 +136,8 @@ class Walk {
   }
 
   void pass_end() {
-    if (in_flow() && text_[at_] != ',') --brackets_;
+    if (in_flow() && text_[at_] == ',') ++commas_;
+    if (in_flow() && text_[at_] != ',' && --brackets_ == 0) commas_ = 0;
     ++at_;
   }
 
@@ -212,9 +215,11 @@ class Walk {
 
   const std::string_view text_;
   const std::size_t levels_;
+  const std::size_t most_commas_;
   std::size_t at_ = 0;
   std::size_t line_ = 0;  // where the line of at_ starts
   std::size_t brackets_ = 0;
+  std::size_t commas_ = 0;  // in the outermost bracket
   std::vector<Block> blocks_;
   bool behind_json_ = false;  // a quote or bracket: in a bracket, a colon needs no blank then
   std::size_t key_ = kNone;   // where that starts which a colon would make a key
@@ -223,7 +228,11 @@ class Walk {
 }  // namespace
 
 std::size_t bracket_deeper_than(std::string_view text, std::size_t levels) {
-  return Walk(text, levels).run();
+  return Walk(text, levels, kNone).run();
+}
+
+std::size_t bracket_wider_than(std::string_view text, std::size_t commas) {
+  return Walk(text, kNone, commas).run();
 }
 
 }  // namespace clockwise::config

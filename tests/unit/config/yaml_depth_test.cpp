@@ -44,6 +44,15 @@ TEST(YamlDepth, BracketsInTextAreNone) {
   for (const std::string& text : texts) EXPECT_EQ(bracket_deeper_than(text, 5), kNone) << text;
 }
 
+TEST(YamlDepth, CommasOfAnOutermostBracket) {
+  EXPECT_EQ(bracket_wider_than("a: [1, 2, 3]", 2), kNone);
+  EXPECT_EQ(bracket_wider_than("a: [1, 2, 3, 4]", 2), 11U);
+  EXPECT_EQ(bracket_wider_than("a: [{b: 1, c: 2}, {b: 3, c: 4}]", 2), 23U);
+  EXPECT_EQ(bracket_wider_than("- [1, 2, 3]\n- [4, 5, 6]", 2), kNone) << "each its own";
+  EXPECT_EQ(bracket_wider_than("- a, b, c, d, e\n- 'f, g, h, i'\n# [,,,,,\n", 2), kNone);
+  EXPECT_EQ(bracket_wider_than("a: |\n  [1, 2, 3, 4]\nb: ['1, 2, 3, 4']", 2), kNone);
+}
+
 TEST(YamlDepth, TellsThePlace) {
   const auto place = [](std::string_view text, std::size_t levels) {
     return bracket_deeper_than(text, levels);
