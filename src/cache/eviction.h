@@ -1,0 +1,115 @@
+// Who leaves when the store is full: S3-FIFO (Yang et al., "FIFO queues are all you need for cache
+// eviction", SOSP 2023), counted in octets.
+//
+// What is new enters a small queue, a tenth of the room; most objects are never asked for again and
+// leave by it soon. What was asked for meanwhile moves to the main queue, where each round costs
+// one of its counted requests. A ghost remembers the hashes of what left the small queue: who comes
+// back goes to the main queue at once. A scan so passes through the small queue alone, and an
+// object as large as it needs a second request before it costs others their place.
+//
+// A hit only raises a counter, without a lock: touch() may run on any thread while the node is in;
+// everything else belongs to the owner of the queues, one thread or one lock. Pure: no clock, no
+// allocation per call once the ghost is built.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace clockwise::cache {
+
+class Eviction {
+ public:
+  // One object, embedded in what holds it.
+  class Node {
+   public:
+    Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    // A request was answered with it. Any thread.
+    void touch() noexcept {
+      const std::uint8_t seen = requests_.load(std::memory_order_relaxed);
+      if (seen < kMostCounted) requests_.store(seen + 1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] bool is_in() const noexcept { return queue_ != Queue::none; }
+
+   private:
+    friend class Eviction;
+    enum class Queue : std::uint8_t { none, small, main };
+    static constexpr std::uint8_t kMostCounted = 3;
+
+    Node* newer_ = nullptr;
+    Node* older_ = nullptr;
+    std::uint64_t hash_ = 0;
+    std::uint64_t size_ = 0;
+    std::atomic<std::uint8_t> requests_{0};
+    Queue queue_ = Queue::none;
+  };
+
+  // `capacity` in octets, all that the objects cost together; `ghosts` is how many hashes are
+  // remembered: about as many as objects fit.
+  Eviction(std::uint64_t capacity, std::size_t ghosts);
+
+  // Takes the object in; the caller then makes room. `hash` of its key. REQUIRES: !node.is_in().
+  void insert(Node& node, std::uint64_t hash, std::uint64_t size);
+  // An object that grows while it fills, or shrinks. REQUIRES: node.is_in().
+  void resize(Node& node, std::uint64_t size) noexcept;
+  // It left for another reason (purged, replaced). REQUIRES: node.is_in().
+  void remove(Node& node) noexcept;
+
+  // The object that must leave, taken off already; null: all fit. Call until it is null.
+  [[nodiscard]] Node* evict();
+
+  void set_capacity(std::uint64_t capacity) noexcept { capacity_ = capacity; }
+  [[nodiscard]] std::uint64_t used() const noexcept { return small_.octets + main_.octets; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  // Of the ghost, which counts against the store's bound as well.
+  [[nodiscard]] std::size_t memory() const noexcept;
+
+ private:
+  struct Fifo {
+    Node* newest = nullptr;
+    Node* oldest = nullptr;
+    std::uint64_t octets = 0;
+  };
+
+  // The last hashes that left the small queue. A hash that is overwritten in the table is
+  // forgotten early: that costs a hit, never a wrong answer.
+  class Ghost {
+   public:
+    explicit Ghost(std::size_t most);
+    void add(std::uint64_t hash) noexcept;
+    [[nodiscard]] bool take(std::uint64_t hash) noexcept;
+    [[nodiscard]] std::size_t memory() const noexcept;
+
+   private:
+    struct Slot {
+      std::uint32_t tag = 0;   // 0: empty
+      std::uint32_t turn = 0;  // when it was added
+    };
+    static constexpr std::size_t kWays = 8;
+
+    [[nodiscard]] Slot* bucket(std::uint64_t hash) noexcept;
+    [[nodiscard]] bool is_old(const Slot& slot) const noexcept { return turn_ - slot.turn > most_; }
+
+    std::vector<Slot> slots_;
+    std::uint32_t most_;
+    std::uint32_t turn_ = 0;
+  };
+
+  void push(Fifo& fifo, Node::Queue queue, Node& node) noexcept;
+  void take_off(Node& node) noexcept;
+  [[nodiscard]] Fifo& queue_of(const Node& node) noexcept;
+  [[nodiscard]] Node* evict_from_small();
+  [[nodiscard]] Node* evict_from_main() noexcept;
+
+  std::uint64_t capacity_;
+  Fifo small_, main_;
+  Ghost ghost_;
+};
+
+}  // namespace clockwise::cache
