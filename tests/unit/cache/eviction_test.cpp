@@ -182,7 +182,7 @@ double reference_s3_fifo(const Trace& trace, std::size_t room) {
 }
 
 TEST(Eviction, IsNoWorseThanExactLruLfuAndTheReference) {
-  constexpr std::size_t kKeys = 20'000, kRequests = 300'000;
+  constexpr std::size_t kKeys = 10'000, kRequests = 100'000;
   for (const double alpha : {0.8, 1.0})
     for (const double share : {0.01, 0.1})
       for (const bool scans : {false, true}) {
