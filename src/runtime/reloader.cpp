@@ -58,12 +58,13 @@ void log_outcome(std::string_view act, const upstream::ReloadOutcome& outcome) {
     log::warn("not applied: {}: {}", left.path, left.reason);
 }
 
-std::string by_hand(const config::Pool& written, const config::Pool& running,
-                    const upstream::Placed& there) {
+// `file` has the list of the pool, which is `written` so.
+std::string by_hand(const std::string& file, const config::Pool& written,
+                    const config::Pool& running, const upstream::Placed& there) {
   const std::string what = edits(written, there);
   std::string message = fmt::format(
       "pool {} has its servers from \"{}\", and that file would undo a rollback: {}", written.name,
-      *written.servers_file, what.empty() ? "it says the same already" : "edit it: " + what);
+      file, what.empty() ? "it says the same already" : "edit it: " + what);
   if (written.servers != running.servers)
     message += "; what a PUT set at run time stays until a PUT sets it back";
   return message;
@@ -90,7 +91,8 @@ upstream::ReloadOutcome Reloader::reload(Trigger trigger, bool force) {
   FileMarks marks;
   config::LoadResult files = read(marks);
   const bool noticed = trigger == Trigger::watch || trigger == Trigger::poll;
-  if (noticed && turned_down_ && marks == marks_) return *directory_.view().last_reload;
+  if (noticed && turned_down_ && marks == marks_)
+    return directory_.view().last_reload.value_or(upstream::ReloadOutcome{});
   marks_ = std::move(marks);
 
   Attempt now;
@@ -357,7 +359,8 @@ upstream::RollbackResult Reloader::rollback(std::uint64_t id, bool force) {
         Why::not_kept,
         fmt::format("the history no longer has the servers of pool {} before change {}", name, id)};
   if (pool->servers_file)
-    return NoWayBack{Why::from_file, by_hand(*written_->pool(name), *pool, *there)};
+    return NoWayBack{Why::from_file,
+                     by_hand(*pool->servers_file, *written_->pool(name), *pool, *there)};
   return go_back(id, name, std::move(*there), force);
 }
 

@@ -86,18 +86,20 @@ Result<std::string> text_of(const std::string& file) {
 
 std::string lock_file(const std::string& folder) { return (fs::path(folder) / "lock").string(); }
 
-// Makes the folder where it is missing and locks it. The descriptor of the lock; nothing when
+constexpr int kTaken = -1;
+
+// Makes the folder where it is missing and locks it. The descriptor of the lock; kTaken when
 // another process has it.
-Result<std::optional<int>> take(const std::string& folder) {
+Result<int> take(const std::string& folder) {
   std::error_code failed;
   fs::create_directories(fs::path(folder).parent_path(), failed);  // mkdir says what is wrong
   if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return fail(last_error());
   const int lock =
       ::open(lock_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (lock < 0) return fail(last_error());
-  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return std::optional(lock);
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
   ::close(lock);
-  return std::optional<int>();
+  return kTaken;
 }
 
 std::uint64_t requests_of(const upstream::History& history) {
@@ -119,7 +121,7 @@ Result<std::unique_ptr<StateDir>> StateDir::open(const std::string& named) {
   const std::string folder = without_slash(named);
   const auto lock = take(folder);
   if (!lock) return unusable(folder, lock.error().message);
-  if (*lock) return std::unique_ptr<StateDir>(new StateDir(folder, **lock));
+  if (*lock != kTaken) return std::unique_ptr<StateDir>(new StateDir(folder, *lock));
   log::warn("state_dir: another process uses \"{}\"; the history of this one is not kept", folder);
   return std::unique_ptr<StateDir>();
 }
@@ -134,8 +136,8 @@ bool StateDir::holds_folder() const {
 std::optional<std::string> StateDir::take_again() {
   const auto lock = take(folder_);
   if (!lock) return lock.error().message;
-  if (!*lock) return "another process uses the folder";
-  ::close(std::exchange(lock_, **lock));
+  if (*lock == kTaken) return "another process uses the folder";
+  ::close(std::exchange(lock_, *lock));
   log::info("state_dir: \"{}\" was gone, it is made again", folder_);
   return std::nullopt;
 }

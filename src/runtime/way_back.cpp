@@ -56,6 +56,7 @@ void add_changes(const Server& now, const Server& there, std::vector<std::string
 
 std::vector<std::string> names_of(const std::vector<Server>& servers) {
   std::vector<std::string> names;
+  names.reserve(servers.size());
   for (const Server& server : servers) names.push_back(server.name);
   return names;
 }
