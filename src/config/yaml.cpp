@@ -32,6 +32,12 @@ Stop too_deep(Place place) {
   return {place, fmt::format("nested deeper than {} levels", kMaxDepth)};
 }
 
+Stop too_wide(Place place) {
+  return {place, fmt::format("has more than {} values in one bracket; write the list in lines that "
+                             "begin with a dash",
+                             kMaxCommas)};
+}
+
 constexpr std::string_view kNeverClosed = "is never closed; is the file cut off?";
 
 // Builds the tree from the parser's events.
@@ -291,14 +297,10 @@ Stop Builder::explain(const YAML::Exception& error) const {
 }
 
 void parse_into(Builder& builder, const Source& source) {
-  const std::size_t deep = bracket_deeper_than(source.text(), kMaxDepth);
-  if (deep != yaml_text::kNone) throw too_deep(source.place_of(deep));
-  const std::size_t wide = bracket_wider_than(source.text(), kMaxCommas);
-  if (wide != yaml_text::kNone)
-    throw Stop(source.place_of(wide),
-               fmt::format("has more than {} values in one bracket; write the list in lines that "
-                           "begin with a dash",
-                           kMaxCommas));
+  if (const auto beyond = bracket_beyond(source.text(), {kMaxDepth, kMaxCommas})) {
+    const Place place = source.place_of(beyond->offset);
+    throw beyond->too_wide ? too_wide(place) : too_deep(place);
+  }
   std::istringstream stream(source.text());
   try {
     YAML::Parser parser(stream);

@@ -19,18 +19,18 @@ bool is_one_of(char c, std::string_view set) noexcept { return set.find(c) != kN
 
 class Walk {
  public:
-  Walk(std::string_view text, std::size_t levels, std::size_t commas)
-      : text_(text), levels_(levels), most_commas_(commas) {}
+  Walk(std::string_view text, const BracketLimits& limits) : text_(text), limits_(limits) {}
 
-  std::size_t run() {
+  std::optional<BracketBeyond> run() {
     for (skip_space(); at_ < text_.size(); skip_space()) {
       if (!in_flow()) leave_blocks();
       const bool opens = is_one_of(text_[at_], "[{");
-      if (opens && blocks_.size() + brackets_ >= levels_) return at_;
-      if (in_flow() && text_[at_] == ',' && commas_ >= most_commas_) return at_;
+      const bool separates = in_flow() && text_[at_] == ',';
+      if (opens && blocks_.size() + brackets_ >= limits_.levels) return BracketBeyond{at_, false};
+      if (separates && commas_ >= limits_.commas) return BracketBeyond{at_, true};
       pass_token();
     }
-    return kNone;
+    return std::nullopt;
   }
 
  private:
@@ -94,7 +94,7 @@ class Walk {
   void enter_block(std::size_t column, bool list) {
     const bool deeper = blocks_.empty() || column > blocks_.back().column ||
                         (column == blocks_.back().column && list && !blocks_.back().list);
-    if (deeper && blocks_.size() < levels_) blocks_.push_back({column, list});
+    if (deeper && blocks_.size() < limits_.levels) blocks_.push_back({column, list});
   }
 
   void pass_token() {
@@ -214,8 +214,7 @@ class Walk {
   }
 
   const std::string_view text_;
-  const std::size_t levels_;
-  const std::size_t most_commas_;
+  const BracketLimits limits_;
   std::size_t at_ = 0;
   std::size_t line_ = 0;  // where the line of at_ starts
   std::size_t brackets_ = 0;
@@ -227,12 +226,8 @@ class Walk {
 
 }  // namespace
 
-std::size_t bracket_deeper_than(std::string_view text, std::size_t levels) {
-  return Walk(text, levels, kNone).run();
-}
-
-std::size_t bracket_wider_than(std::string_view text, std::size_t commas) {
-  return Walk(text, kNone, commas).run();
+std::optional<BracketBeyond> bracket_beyond(std::string_view text, const BracketLimits& limits) {
+  return Walk(text, limits).run();
 }
 
 }  // namespace clockwise::config

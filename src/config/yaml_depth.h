@@ -10,16 +10,26 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
+
+#include "config/yaml_text.h"
 
 namespace clockwise::config {
 
-// The offset of the first bracket that opens a list or map inside of `levels` others, blocks
-// counted; yaml_text::kNone when there is none.
-[[nodiscard]] std::size_t bracket_deeper_than(std::string_view text, std::size_t levels);
+struct BracketLimits {
+  std::size_t levels = yaml_text::kNone;  // of lists and maps inside of each other, blocks counted
+  std::size_t commas = yaml_text::kNone;  // of one outermost bracket
+};
 
-// The offset of the first comma that has `commas` others before it in one outermost bracket;
-// yaml_text::kNone when there is none.
-[[nodiscard]] std::size_t bracket_wider_than(std::string_view text, std::size_t commas);
+// Where a text goes beyond them.
+struct BracketBeyond {
+  std::size_t offset;  // of the bracket that is one level too deep, or of the first comma too many
+  bool too_wide;       // it is the comma
+};
+
+// The first place beyond the limits; nothing when there is none.
+[[nodiscard]] std::optional<BracketBeyond> bracket_beyond(std::string_view text,
+                                                          const BracketLimits& limits);
 
 }  // namespace clockwise::config

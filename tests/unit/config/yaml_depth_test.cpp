@@ -15,6 +15,19 @@
 namespace clockwise::config {
 namespace {
 
+std::size_t place_beyond(std::string_view text, const BracketLimits& limits) {
+  const auto beyond = bracket_beyond(text, limits);
+  return beyond ? beyond->offset : yaml_text::kNone;
+}
+
+std::size_t bracket_deeper_than(std::string_view text, std::size_t levels) {
+  return place_beyond(text, {.levels = levels});
+}
+
+std::size_t bracket_wider_than(std::string_view text, std::size_t commas) {
+  return place_beyond(text, {.commas = commas});
+}
+
 using yaml_text::kNone;
 
 std::string many(char c) { return std::string(100, c); }
