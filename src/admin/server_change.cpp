@@ -21,7 +21,6 @@ namespace {
 namespace json = boost::json;
 using config::ServerState;
 
-constexpr double kMaxWeight = 10'000;
 constexpr std::string_view kShape =
     R"(wanted is an object such as {"state": "draining"} or {"weight": 3})";
 
@@ -92,7 +91,7 @@ Result<void> read_state(const json::value& value, upstream::ServerChange& change
 // By the rules of the configuration: the change must be possible as a change of its file too.
 Result<void> read_weight(const json::value& value, upstream::ServerChange& change) {
   const std::string text = value.is_number() ? upstream::to_text(value) : "";
-  const auto weight = config::parse_number(text, 0, kMaxWeight);
+  const auto weight = config::parse_number(text, 0, config::kMaxWeight);
   if (!weight) return fail(fmt::format("weight: {} {}", shown(value), weight.error().message));
   change.weight = *weight;
   return {};

@@ -89,6 +89,8 @@ struct Listener {
 
 enum class ServerState { active, draining, down };
 
+inline constexpr double kMaxWeight = 10'000;
+
 struct Server {
   std::string name;  // identity on the ring: [A-Za-z0-9._:-]{1,64}
   Address address;

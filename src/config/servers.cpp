@@ -13,7 +13,6 @@
 namespace clockwise::config {
 namespace {
 
-constexpr double kMaxWeight = 10'000;
 // A haproxy point is hash(id × 4096 + i) on 32 bits: ids that are equal modulo this share points.
 constexpr std::uint32_t kIdCircle = 1U << 20;
 

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "config/model.h"
 #include "import/pool.h"
 
 namespace clockwise::importer {
 
-inline constexpr std::uint64_t kMaxWeight = 10'000;
+inline constexpr auto kMaxWeight = static_cast<std::uint64_t>(config::kMaxWeight);
 
 struct Weights {
   std::uint64_t divisor = 0;  // the greatest that all share; 0 when all are 0
