@@ -78,6 +78,12 @@ enum class Rejected : std::uint8_t { limit, memory, tls, shutdown };
   return status >= 200 && status < 600 ? static_cast<Code>(status / 100 - 2) : Code::other;
 }
 
+// The cell of one value of a label.
+template <class Cells, class Enum>
+[[nodiscard]] constexpr auto& at(Cells& cells, Enum which) noexcept {
+  return cells[static_cast<std::size_t>(which)];
+}
+
 // One server of a pool (catalogue section 6).
 struct alignas(64) BackendCells {
   std::array<Cell, 5> requests;  // by Code; other = no complete answer
@@ -88,6 +94,13 @@ struct alignas(64) BackendCells {
   Cell waiting;                                          // gauge: requests for a connection
   std::array<Cell, 2> queue_rejected;                    // by QueueRejected
   HistogramCells<10, kBackendBuckets> duration;          // dispatch to last byte of the answer
+
+  // An attempt in flight is over; only one with an answer has a duration.
+  void attempt_ended(Code code, std::uint64_t ns) noexcept {
+    in_flight.sub();
+    at(requests, code).add();
+    if (code != Code::other) duration.observe(ns);
+  }
 };
 
 // One pool (sections 4 and 5).

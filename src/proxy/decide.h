@@ -96,6 +96,13 @@ struct Blame {
 };
 [[nodiscard]] Blame blame(Failure failure) noexcept;
 
+// Whether a 1xx may be the next on the way to an answer, of which it is the `count`th. Nobody asked
+// for another protocol, and a server that only ever announces would hold its client for ever.
+[[nodiscard]] constexpr bool may_be_interim(unsigned status, std::uint32_t count) noexcept {
+  constexpr std::uint32_t kMost = 16;
+  return status != 101 && count <= kMost;
+}
+
 // How the content goes to the client, given how it comes and what the client speaks.
 [[nodiscard]] constexpr http::BodyKind client_framing(http::BodyKind from_server,
                                                       std::uint8_t client_minor) noexcept {

@@ -9,6 +9,7 @@
 
 namespace clockwise::proxy {
 
+using metrics::at;
 using metrics::Code;
 using metrics::RequestError;
 
@@ -50,11 +51,6 @@ RequestError error_of(http::HeadError error) noexcept {
 std::string_view error_token(unsigned status, std::string_view proxy_status) noexcept {
   if (!proxy_status.empty() || status < 400) return proxy_status;
   return status == 405 ? "http_request_denied" : "http_request_error";
-}
-
-template <class Enum>
-metrics::Cell& at(auto& cells, Enum which) noexcept {
-  return cells[static_cast<std::size_t>(which)];
 }
 
 }  // namespace

@@ -8,17 +8,13 @@
 
 namespace clockwise::proxy {
 
+using metrics::at;
 using metrics::Code;
 
 namespace {
 
 // A server that was tried and is not in the newest snapshot.
 constexpr ring::ServerIndex kGone = ~ring::ServerIndex{0};
-
-template <class Enum>
-metrics::Cell& at(auto& cells, Enum which) noexcept {
-  return cells[static_cast<std::size_t>(which)];
-}
 
 }  // namespace
 
@@ -237,11 +233,8 @@ void Exchange::leave_trial() {
 
 // Once an attempt.
 void Exchange::count_attempt(Code code) {
-  if (!std::exchange(attempt_open_, false)) return;
-  metrics::BackendCells& cells = target_->cells();
-  cells.in_flight.sub();
-  at(cells.requests, code).add();
-  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - dispatched_ns_);
+  if (std::exchange(attempt_open_, false))
+    target_->cells().attempt_ended(code, context_.loop.now_ns() - dispatched_ns_);
 }
 
 void Exchange::release_server(bool reusable) {

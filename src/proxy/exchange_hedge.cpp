@@ -5,6 +5,8 @@
 
 namespace clockwise::proxy {
 
+using metrics::at;
+
 namespace {
 
 // Nothing is late sooner: a second request must be able to win something.
@@ -12,11 +14,6 @@ constexpr std::chrono::nanoseconds kSoonest = std::chrono::milliseconds(1);
 
 // A request that was moved on so often has cost enough.
 constexpr std::size_t kMostFailed = 1;
-
-template <class Enum>
-metrics::Cell& at(auto& cells, Enum which) noexcept {
-  return cells[static_cast<std::size_t>(which)];
-}
 
 }  // namespace
 

@@ -151,7 +151,7 @@ void Exchange::body_too_large() {
 }
 
 void Exchange::stop_request(unsigned status, RequestError error, std::string_view why) {
-  session_->listener().cells().request_errors[static_cast<std::size_t>(error)].add();
+  metrics::at(session_->listener().cells().request_errors, error).add();
   if (answer_started_) return cut(why);
   drop_server();
   to_server_.clear();

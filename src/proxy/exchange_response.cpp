@@ -3,16 +3,10 @@
 #include <limits>
 
 #include "proxy/exchange.h"
+#include "proxy/scan_answer.h"
 #include "proxy/session.h"
 
 namespace clockwise::proxy {
-
-namespace {
-
-// A server that only ever announces would hold its client for ever.
-constexpr std::uint32_t kMaxInterims = 16;
-
-}  // namespace
 
 void Exchange::on_server_read(const io::error_code& error, std::size_t n) {
   context_.loop.refresh();
@@ -53,13 +47,10 @@ void Exchange::read_response_head() {
   io::Buffer& in = server_->stream().in();
   const auto& limits = session_->listener().config().limits;
   while (true) {
-    switch (http::scan_response(in.view(), {limits.header_size, limits.headers}, method_,
-                                context_.response, response_scanned_)) {
+    switch (scan_answer(in, limits, method_, context_.response, response_scanned_)) {
       case http::Progress::refused:
         return fail(Failure::protocol);
       case http::Progress::incomplete:
-        if (in.size() >= limits.header_size) return fail(Failure::protocol);
-        if (in.full()) in.reserve(limits.header_size + std::size_t{1});
         return server_->stream().read_soon();
       case http::Progress::complete:
         break;
@@ -79,8 +70,7 @@ void Exchange::read_response_head() {
 bool Exchange::pass_interim() {
   io::Buffer& in = server_->stream().in();
   const http::ResponseHead& head = context_.response;
-  // Nobody asked for another protocol.
-  if (head.status == 101 || ++interims_ > kMaxInterims) {
+  if (!may_be_interim(head.status, ++interims_)) {
     fail(Failure::protocol);
     return false;
   }

@@ -1,19 +1,9 @@
 #include "proxy/hedge.h"
 
 #include "proxy/context.h"
+#include "proxy/scan_answer.h"
 
 namespace clockwise::proxy {
-
-namespace {
-
-constexpr std::uint32_t kMaxInterims = 16;
-
-template <class Enum>
-metrics::Cell& at(auto& cells, Enum which) noexcept {
-  return cells[static_cast<std::size_t>(which)];
-}
-
-}  // namespace
 
 void HedgeClock::set(Place& place, std::chrono::nanoseconds after) {
   place.due_ns_ = loop_.now_ns() + static_cast<std::uint64_t>(after.count());
@@ -113,20 +103,17 @@ void Hedge::read_head() {
   io::Buffer& in = state_.server->stream().in();
   http::ResponseHead& head = context_.response;
   while (!in.empty()) {
-    switch (http::scan_response(in.view(), {limits_.header_size, limits_.headers}, method_, head,
-                                scanned_)) {
+    switch (scan_answer(in, limits_, method_, head, scanned_)) {
       case http::Progress::refused:
         return fail(Failure::protocol);
       case http::Progress::incomplete:
-        if (in.size() >= limits_.header_size) return fail(Failure::protocol);
-        if (in.full()) in.reserve(limits_.header_size + std::size_t{1});
         return state_.server->stream().read_soon();
       case http::Progress::complete:
         break;
     }
     scanned_ = 0;
     if (head.status >= 200) return owner_.on_hedge_answered(head.status);
-    if (head.status == 101 || ++interims_ > kMaxInterims) return fail(Failure::protocol);
+    if (!may_be_interim(head.status, ++interims_)) return fail(Failure::protocol);
     in.consume(head.size);
   }
   state_.server->stream().read_soon();
@@ -134,7 +121,7 @@ void Hedge::read_head() {
 
 void Hedge::fail(Failure failure) {
   if (const auto counted = blame(failure).counted) {
-    at(state_.target->cells().errors, *counted).add();
+    metrics::at(state_.target->cells().errors, *counted).add();
   }
   const bool reused = state_.server->reused();
   end(metrics::Code::other);
@@ -142,12 +129,7 @@ void Hedge::fail(Failure failure) {
 }
 
 void Hedge::end(metrics::Code code) {
-  metrics::BackendCells& cells = state_.target->cells();
-  cells.in_flight.sub();
-  at(cells.requests, code).add();
-  if (code != metrics::Code::other) {
-    cells.duration.observe(context_.loop.now_ns() - state_.dispatched_ns);
-  }
+  state_.target->cells().attempt_ended(code, context_.loop.now_ns() - state_.dispatched_ns);
   upstream::ServerConnection& server = *std::exchange(state_.server, nullptr);
   state_.target->give_back(server, false, false);
 }

@@ -12,6 +12,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
+#include <utility>
 
 #include "proxy/session.h"
 
@@ -163,7 +164,7 @@ void Listener::accept_ready() {
   accept_soon();
 }
 
-std::optional<bool> Listener::accept_waiting(int most) {
+bool Listener::accept_waiting(int most) {
   for (int i = 0; i < most; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
@@ -173,10 +174,8 @@ std::optional<bool> Listener::accept_waiting(int most) {
       admit(fd, address);
       continue;
     }
-    if (errno == EAGAIN) return false;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return std::nullopt;
-    }
+    if (errno == EAGAIN) break;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
     // Anything else concerns one connection that is gone already.
   }
   return true;
@@ -194,7 +193,7 @@ void Listener::pause_accepting() {
 void Listener::admit(int descriptor, const sockaddr_storage& address) {
   cells_.accepted.add();
   const auto refuse = [&](metrics::Rejected reason, std::string_view answer) {
-    cells_.rejected[static_cast<std::size_t>(reason)].add();
+    metrics::at(cells_.rejected, reason).add();
     turn_away(descriptor, answer);
   };
   if (context_.admission->short_of_memory.load(std::memory_order_relaxed))
@@ -225,11 +224,14 @@ bool Listener::has_room(int descriptor) {
 
 std::size_t Listener::close_idle(std::size_t most) {
   const std::uint64_t now = context_.loop.now_ns();
-  std::size_t closed = close_some(lingering_, most, now - kLingersForAWhile);
-  if (closed < most) closed += close_some(idle_, most - closed, now - kIdleForAWhile);
-  if (closed < most) closed += close_some(silent_, most - closed, now);
-  if (closed < most) closed += close_some(lingering_, most - closed, now);
-  if (closed < most) closed += close_some(idle_, most - closed, now);
+  const std::pair<Waiting&, std::uint64_t> order[] = {{lingering_, now - kLingersForAWhile},
+                                                      {idle_, now - kIdleForAWhile},
+                                                      {silent_, now},
+                                                      {lingering_, now},
+                                                      {idle_, now}};
+  std::size_t closed = 0;
+  for (const auto& [waiting, since_ns] : order)
+    if (closed < most) closed += close_some(waiting, most - closed, since_ns);
   return closed;
 }
 

@@ -12,7 +12,6 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -74,8 +73,8 @@ class Listener {
   void share(boost::system::error_code& error);
   void accept_soon();
   void accept_ready();
-  // Accepts up to `most`; nothing when descriptors have run out, else whether more may wait.
-  [[nodiscard]] std::optional<bool> accept_waiting(int most);
+  // Accepts up to `most` of those who wait; false when descriptors have run out.
+  [[nodiscard]] bool accept_waiting(int most);
   void pause_accepting();
   void admit(int descriptor, const sockaddr_storage& address);
   [[nodiscard]] bool has_room(int descriptor);

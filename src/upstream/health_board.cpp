@@ -26,8 +26,8 @@ Tally tally_of(const Backend& backend) {
   Tally tally;
   for (const metrics::BackendCells& cells : backend.cells.all()) {
     for (const auto code : {metrics::Code::c2xx, metrics::Code::c3xx, metrics::Code::c4xx})
-      tally.good += cells.requests[static_cast<std::size_t>(code)].get();
-    tally.bad += cells.requests[static_cast<std::size_t>(metrics::Code::c5xx)].get();
+      tally.good += metrics::at(cells.requests, code).get();
+    tally.bad += metrics::at(cells.requests, metrics::Code::c5xx).get();
     tally.bad += cells.failures.get();
   }
   return tally;
