@@ -6,6 +6,7 @@
 
 #include "metrics/catalogue.h"
 #include "ring/hash_tag.h"
+#include "upstream/choose.h"
 #include "upstream/server_state.h"
 
 namespace clockwise::upstream {
@@ -34,36 +35,17 @@ void look_around(const ring::Ring& ring, Explanation& result) {
     result.after.push_back(points[(first + i) % points.size()]);
 }
 
-// The rule of upstream/choose.h, for an onlooker who begins no trial.
-std::optional<ring::ServerIndex> next(const config::Pool& pool, const ring::Ring& ring,
-                                      ring::Position position, const LivePool& live,
-                                      const std::vector<ring::ServerIndex>& tried) {
-  const auto usable = [&](ring::ServerIndex server) {
-    return live.servers.empty() || live.servers[server].usable;
-  };
-  const auto was_tried = [&](ring::ServerIndex server) {
-    return std::ranges::find(tried, server) != tried.end();
-  };
-  const bool home_alone = pool.failover == config::Failover::fail_fast;
-  if (tried.empty() && (home_alone || live.panic)) {
-    const ring::ServerIndex home = ring.owner(position);
-    if (live.panic || usable(home)) return home;
-  }
-  if (home_alone) return std::nullopt;
-  auto found = ring.successor(
-      position, [&](ring::ServerIndex server) { return !usable(server) || was_tried(server); });
-  if (!found) found = ring.successor(position, was_tried);
-  if (!found) return std::nullopt;
-  return found->server;
-}
-
 void choose(const config::Pool& pool, const ring::Ring& ring, const LivePool& live,
             Explanation& result) {
   if (ring.points().empty()) return;
   const ring::Position position = result.place.hash;
+  const Rules rules{pool.failover, live.panic};
+  const auto unusable = [&](ring::ServerIndex server) {
+    return !live.servers.empty() && !live.servers[server].usable;
+  };
   std::vector<ring::ServerIndex> tried;
   while (tried.size() <= pool.retry.attempts) {
-    const auto server = next(pool, ring, position, live, tried);
+    const auto server = next_server(ring, position, tried, rules, unusable);
     if (!server) return;
     if (live.servers.empty() || live.servers[*server].reachable) {
       const bool home = *server == ring.owner(position);

@@ -4,8 +4,8 @@
 // thread.
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <cstdint>
-#include <utility>
 
 namespace clockwise::upstream {
 
@@ -17,39 +17,26 @@ class WaitQueue {
     Place() = default;
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
-    [[nodiscard]] bool waiting() const noexcept { return waiting_; }
+    [[nodiscard]] bool waiting() const noexcept { return hook_.is_linked(); }
 
    private:
     friend class WaitQueue;
-    Place* before_ = nullptr;
-    Place* after_ = nullptr;
-    bool waiting_ = false;
+    boost::intrusive::list_member_hook<> hook_;
   };
 
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-  [[nodiscard]] Place& first() noexcept { return *first_; }  // REQUIRES: !empty()
-
-  void join(Place& place) noexcept {
-    place.before_ = last_;
-    place.after_ = nullptr;
-    (last_ != nullptr ? last_->after_ : first_) = &place;
-    last_ = &place;
-    place.waiting_ = true;
-    ++size_;
+  [[nodiscard]] bool empty() const noexcept { return places_.empty(); }
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    return static_cast<std::uint32_t>(places_.size());
   }
+  [[nodiscard]] Place& first() noexcept { return places_.front(); }  // REQUIRES: !empty()
 
-  void leave(Place& place) noexcept {
-    (place.before_ != nullptr ? place.before_->after_ : first_) = place.after_;
-    (place.after_ != nullptr ? place.after_->before_ : last_) = place.before_;
-    place.waiting_ = false;
-    --size_;
-  }
+  void join(Place& place) noexcept { places_.push_back(place); }
+  void leave(Place& place) noexcept { places_.erase(places_.iterator_to(place)); }
 
  private:
-  Place* first_ = nullptr;
-  Place* last_ = nullptr;
-  std::uint32_t size_ = 0;
+  using Hook =
+      boost::intrusive::member_hook<Place, boost::intrusive::list_member_hook<>, &Place::hook_>;
+  boost::intrusive::list<Place, Hook> places_;
 };
 
 }  // namespace clockwise::upstream
