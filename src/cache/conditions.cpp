@@ -25,9 +25,7 @@ bool is_tag(std::string_view tag) {
 template <class F>
 bool any_tag(std::string_view list, F f) {
   while (!list.empty()) {
-    const auto blank = [](char c) { return c == ',' || http::is(c, http::kBlank); };
-    list.remove_prefix(
-        static_cast<std::size_t>(std::ranges::find_if_not(list, blank) - list.begin()));
+    (void)http::take_while(list, [](char c) { return c == ',' || http::is(c, http::kBlank); });
     const std::size_t open = list.starts_with(kWeak) ? kWeak.size() : 0;
     std::size_t end = std::min(list.find(','), list.size());
     if (open < list.size() && list[open] == '"') {

@@ -49,18 +49,18 @@ class Members {
   explicit Members(std::string_view line) : left_(line) {}
 
   bool next(Member& member) {
-    while (!left_.empty() && (http::is(left_.front(), http::kBlank) || left_.front() == ','))
-      left_.remove_prefix(1);
+    (void)http::take_while(left_, [](char c) { return http::is(c, http::kBlank) || c == ','; });
     if (left_.empty()) return false;
     member = {};
-    member.name = take([](char c) { return http::is(c, http::kToken); });
+    member.name = http::take_while(left_, [](char c) { return http::is(c, http::kToken); });
     if (left_.starts_with('=')) {
       left_.remove_prefix(1);
-      member.value = left_.starts_with('"')
-                         ? quoted(member.well_formed)
-                         : take([](char c) { return http::is(c, http::kToken); });
+      member.value =
+          left_.starts_with('"')
+              ? quoted(member.well_formed)
+              : http::take_while(left_, [](char c) { return http::is(c, http::kToken); });
     }
-    (void)take([](char c) { return http::is(c, http::kBlank); });
+    (void)http::take_while(left_, [](char c) { return http::is(c, http::kBlank); });
     if (member.name.empty() || (!left_.empty() && left_.front() != ',')) {
       member.well_formed = false;
       skip_rest();
@@ -69,13 +69,6 @@ class Members {
   }
 
  private:
-  template <class Pred>
-  std::string_view take(Pred wanted) {
-    const auto end = std::find_if_not(left_.begin(), left_.end(), wanted);
-    const std::string_view taken(left_.begin(), end);
-    left_.remove_prefix(taken.size());
-    return taken;
-  }
   std::string_view quoted(bool& closed) {
     std::size_t at = 1;
     while (at < left_.size() && left_[at] != '"') at += left_[at] == '\\' ? 2 : 1;

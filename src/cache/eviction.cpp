@@ -61,19 +61,14 @@ Eviction::Fifo& Eviction::queue_of(const Node& node) noexcept {
 
 void Eviction::push(Fifo& fifo, Node::Queue queue, Node& node) noexcept {
   node.queue_ = queue;
-  node.newer_ = nullptr;
-  node.older_ = fifo.newest;
-  (fifo.newest != nullptr ? fifo.newest->newer_ : fifo.oldest) = &node;
-  fifo.newest = &node;
+  fifo.nodes.push_back(node);
   fifo.octets += node.size_;
 }
 
 void Eviction::take_off(Node& node) noexcept {
   Fifo& fifo = queue_of(node);
-  (node.newer_ != nullptr ? node.newer_->older_ : fifo.newest) = node.older_;
-  (node.older_ != nullptr ? node.older_->newer_ : fifo.oldest) = node.newer_;
+  fifo.nodes.erase(fifo.nodes.iterator_to(node));
   fifo.octets -= node.size_;
-  node.newer_ = node.older_ = nullptr;
   node.queue_ = Node::Queue::none;
 }
 
@@ -98,7 +93,7 @@ void Eviction::remove(Node& node) noexcept { take_off(node); }
 Eviction::Node* Eviction::evict() {
   while (used() > capacity_) {
     const bool small_is_full = small_.octets > capacity_ / kSmallShare;
-    Node* const out = (small_is_full && small_.oldest != nullptr) || main_.oldest == nullptr
+    Node* const out = (small_is_full && !small_.nodes.empty()) || main_.nodes.empty()
                           ? evict_from_small()
                           : evict_from_main();
     if (out != nullptr) return out;
@@ -108,7 +103,7 @@ Eviction::Node* Eviction::evict() {
 
 // Null: the oldest was asked for and moved on.
 Eviction::Node* Eviction::evict_from_small() {
-  Node& node = *small_.oldest;
+  Node& node = small_.nodes.front();
   take_off(node);
   if (node.requests_.load(std::memory_order_relaxed) > 0) {
     node.requests_.store(0, std::memory_order_relaxed);
@@ -121,7 +116,7 @@ Eviction::Node* Eviction::evict_from_small() {
 
 // Null: the oldest was asked for and begins another round.
 Eviction::Node* Eviction::evict_from_main() noexcept {
-  Node& node = *main_.oldest;
+  Node& node = main_.nodes.front();
   take_off(node);
   const std::uint8_t requests = node.requests_.load(std::memory_order_relaxed);
   if (requests > 0) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,11 +40,13 @@ class Eviction {
 
    private:
     friend class Eviction;
+    // Neither side looks at the other when it is destroyed.
+    using Hook = boost::intrusive::list_member_hook<
+        boost::intrusive::link_mode<boost::intrusive::normal_link>>;
     enum class Queue : std::uint8_t { none, small, main };
     static constexpr std::uint8_t kMostCounted = 3;
 
-    Node* newer_ = nullptr;
-    Node* older_ = nullptr;
+    Hook hook_;
     std::uint64_t hash_ = 0;
     std::uint64_t size_ = 0;
     std::atomic<std::uint8_t> requests_{0};
@@ -72,8 +75,10 @@ class Eviction {
 
  private:
   struct Fifo {
-    Node* newest = nullptr;
-    Node* oldest = nullptr;
+    using Member = boost::intrusive::member_hook<Node, Node::Hook, &Node::hook_>;
+
+    boost::intrusive::list<Node, Member, boost::intrusive::constant_time_size<false>>
+        nodes;  // the oldest first
     std::uint64_t octets = 0;
   };
 

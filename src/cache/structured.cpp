@@ -65,7 +65,7 @@ class Parser {
   }
   bool key(std::string& out) {
     if (left_.empty() || !(is_lower(left_.front()) || left_.front() == '*')) return false;
-    out = while_([](char c) {
+    out = http::take_while(left_, [](char c) {
       return is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == '*';
     });
     return true;
@@ -83,7 +83,7 @@ class Parser {
   }
   bool number(Entry& entry) {
     const bool negative = take('-');
-    const std::string_view digits = while_(is_digit);
+    const std::string_view digits = http::take_while(left_, is_digit);
     if (digits.empty() || digits.size() > 15) return false;
     entry.type = Type::integer;
     entry.integer = 0;
@@ -91,7 +91,7 @@ class Parser {
     if (negative) entry.integer = -entry.integer;
     if (!take('.')) return true;
     entry.type = Type::decimal;
-    const std::string_view fraction = while_(is_digit);
+    const std::string_view fraction = http::take_while(left_, is_digit);
     return digits.size() <= 12 && !fraction.empty() && fraction.size() <= 3;
   }
   bool string(Entry& entry) {
@@ -108,13 +108,14 @@ class Parser {
   }
   bool token(Entry& entry) {
     entry.type = Type::token;
-    (void)while_([](char c) { return http::is(c, http::kToken) || c == ':' || c == '/'; });
+    (void)http::take_while(
+        left_, [](char c) { return http::is(c, http::kToken) || c == ':' || c == '/'; });
     return true;
   }
   bool bytes(Entry& entry) {
     entry.type = Type::bytes;
     take(':');
-    (void)while_(is_base64);
+    (void)http::take_while(left_, is_base64);
     return take(':');
   }
   bool boolean(Entry& entry) {
@@ -136,18 +137,10 @@ class Parser {
     return true;
   }
   void skip(char unwanted) {
-    while (take(unwanted)) {
-    }
+    (void)http::take_while(left_, [unwanted](char c) { return c == unwanted; });
   }
   void skip_blanks() {
-    while (!left_.empty() && http::is(left_.front(), http::kBlank)) left_.remove_prefix(1);
-  }
-  template <class Pred>
-  std::string_view while_(Pred wanted) {
-    const auto end = std::find_if_not(left_.begin(), left_.end(), wanted);
-    const std::string_view taken(left_.begin(), end);
-    left_.remove_prefix(taken.size());
-    return taken;
+    (void)http::take_while(left_, [](char c) { return http::is(c, http::kBlank); });
   }
 
   std::string_view left_;

@@ -108,35 +108,22 @@ struct DateParts {
   bool short_year = false;
 };
 
-// "Sun, 06 Nov 1994 08:49:37 GMT"
-bool read_fixdate(std::string_view text, DateParts& d) {
+// "Sun, 06 Nov 1994 08:49:37 GMT", or by RFC 850 "Sunday, 06-Nov-94 08:49:37 GMT"
+bool read_gmt(std::string_view text, bool rfc850, DateParts& d) {
+  const std::string_view separator = rfc850 ? "-" : " ";
   d = {};
   DateReader in(text);
-  (void)in.name_of(kDays);
+  if (rfc850)
+    in.long_weekday();
+  else
+    (void)in.name_of(kDays);
   in.expect(", ");
   d.day = in.digits(2);
-  in.expect(" ");
+  in.expect(separator);
   d.month = in.name_of(kMonths);
-  in.expect(" ");
-  d.year = in.digits(4);
-  in.expect(" ");
-  in.time(d.hour, d.minute, d.second);
-  in.expect(" GMT");
-  return in.done();
-}
-
-// "Sunday, 06-Nov-94 08:49:37 GMT"
-bool read_rfc850(std::string_view text, DateParts& d) {
-  d = {};
-  DateReader in(text);
-  in.long_weekday();
-  in.expect(", ");
-  d.day = in.digits(2);
-  in.expect("-");
-  d.month = in.name_of(kMonths);
-  in.expect("-");
-  d.year = in.digits(2);
-  d.short_year = true;
+  in.expect(separator);
+  d.year = in.digits(rfc850 ? 2 : 4);
+  d.short_year = rfc850;
   in.expect(" ");
   in.time(d.hour, d.minute, d.second);
   in.expect(" GMT");
@@ -173,7 +160,7 @@ std::optional<std::int64_t> seconds_of(const DateParts& d, unsigned year) {
 
 std::optional<std::int64_t> parse_date(std::string_view text, std::int64_t now) noexcept {
   DateParts d;
-  if (!read_fixdate(text, d) && !read_rfc850(text, d) && !read_asctime(text, d))
+  if (!read_gmt(text, false, d) && !read_gmt(text, true, d) && !read_asctime(text, d))
     return std::nullopt;
   if (!d.short_year) return seconds_of(d, d.year);
 

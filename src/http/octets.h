@@ -208,6 +208,16 @@ template <std::size_t N>
   return text;
 }
 
+// Takes the octets at the front of `text` that `wanted` admits off it.
+template <class Predicate>
+constexpr std::string_view take_while(std::string_view& text, Predicate wanted) noexcept {
+  std::size_t size = 0;
+  while (size < text.size() && wanted(text[size])) ++size;
+  const std::string_view taken = text.substr(0, size);
+  text.remove_prefix(size);
+  return taken;
+}
+
 // Calls `f` with each piece of `list` between separators, empty ones too, until it says false. True
 // when it never did.
 template <class F>

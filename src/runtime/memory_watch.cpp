@@ -37,6 +37,10 @@ std::optional<std::uint64_t> number_in(const std::optional<std::string>& text) {
   return number;
 }
 
+void lower(std::optional<std::uint64_t>& least, const std::optional<std::uint64_t>& limit) {
+  if (limit) least = std::min(*limit, least.value_or(*limit));
+}
+
 // The folders of a group and those above it, innermost first. In a container the path may be that
 // of the host, of which only the root can be seen.
 std::optional<std::uint64_t> least_limit(const TextReader& read, const std::string& root,
@@ -44,8 +48,7 @@ std::optional<std::uint64_t> least_limit(const TextReader& read, const std::stri
   std::optional<std::uint64_t> least;
   while (true) {
     if (path == "/") path.clear();
-    const auto limit = number_in(read(root + path + "/" + file));
-    if (limit) least = std::min(limit, least ? least : limit);
+    lower(least, number_in(read(root + path + "/" + file)));
     if (path.empty()) return least;
     path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
   }
@@ -79,13 +82,10 @@ std::optional<std::uint64_t> memory_limit_of_group(const TextReader& read) {
     const std::string_view controllers =
         std::string_view(line).substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
-    std::optional<std::uint64_t> limit;
-    if (controllers.empty()) {
-      limit = least_limit(read, "/sys/fs/cgroup", path, "memory.max");
-    } else if (names_memory(controllers)) {
-      limit = least_limit(read, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
-    }
-    if (limit) least = std::min(limit, least ? least : limit);
+    if (controllers.empty())
+      lower(least, least_limit(read, "/sys/fs/cgroup", path, "memory.max"));
+    else if (names_memory(controllers))
+      lower(least, least_limit(read, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"));
   }
   return least;
 }

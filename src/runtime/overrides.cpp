@@ -10,12 +10,9 @@ namespace clockwise::runtime {
 
 namespace {
 
-config::Server* find(std::vector<config::Server>& servers, const std::string& name) {
-  const auto found = std::ranges::find(servers, name, &config::Server::name);
-  return found == servers.end() ? nullptr : &*found;
-}
-
-const config::Server* find(const std::vector<config::Server>& servers, const std::string& name) {
+// A pointer into the list, or null.
+template <class Servers>
+auto* find(Servers& servers, const std::string& name) {
   const auto found = std::ranges::find(servers, name, &config::Server::name);
   return found == servers.end() ? nullptr : &*found;
 }
