@@ -300,14 +300,20 @@ class Logs(unittest.TestCase):
             self.assertRegex(line, form)
 
 
+def late(test):
+    """An event, and a handler that answers once it is set."""
+    release = threading.Event()
+    test.addCleanup(release.set)
+
+    def handler(exchange):
+        release.wait(30)
+        exchange.reply(200, b"late")
+    return release, handler
+
+
 class Stop(unittest.TestCase):
     def test_reloads_while_it_stops_change_nothing_and_kill_nobody(self):
-        release = threading.Event()
-        self.addCleanup(release.set)
-
-        def handler(exchange):
-            release.wait(30)
-            exchange.reply(200, b"late")
+        release, handler = late(self)
         with Origin(handler, name="a") as origin, Site([origin]) as proxy:
             client = self.enterContext(wire.Connection(proxy.web))
             client.send(wire.request_text("GET", "/"))
@@ -396,12 +402,7 @@ class Stop(unittest.TestCase):
         return sum((task / "comm").read_text().startswith("worker-") for task in folder.iterdir())
 
     def test_a_server_that_leaves_finishes_what_it_has(self):
-        release = threading.Event()
-        self.addCleanup(release.set)
-
-        def handler(exchange):
-            release.wait(30)
-            exchange.reply(200, b"late")
+        release, handler = late(self)
         with Origin(handler, name="a") as leaving, Origin(name="b") as staying:
             with Site([leaving], pool={"max_shrink": "100%", "max_remap": "100%"}) as proxy:
                 client = wire.Connection(proxy.web)

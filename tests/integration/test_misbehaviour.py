@@ -28,6 +28,14 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 BLOCK = b"x" * 65536
 
 
+def endless(exchange):
+    """A GiB to whoever takes it."""
+    exchange.read_body()
+    exchange.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MIB))
+    while True:
+        exchange.send(BLOCK)
+
+
 class Bystanders:
     """Clients of the good server, each on a connection of its own; whatever is wrong is in `faults`."""
 
@@ -474,13 +482,7 @@ class Clients(Trouble):
         self.assertTrue(self.bad.wait(lambda: len(self.bad.requests) == 50 and all(r.cut for r in self.bad.requests)))
 
     def test_clients_that_read_slowly(self):
-        def handler(exchange):
-            exchange.read_body()
-            exchange.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MIB))
-            while True:
-                exchange.send(BLOCK)
-
-        self.begin(handler)
+        self.begin(endless)
         crowd = [self.connect(receive_buffer=65536) for _ in range(8)]
         for connection in crowd:
             connection.send(wire.request_text("GET", self.uris["bad"][0]))
@@ -532,13 +534,7 @@ class Clients(Trouble):
                 self.assertFalse(self.bad.requests[-1].complete)
 
     def test_clients_that_leave_inside_a_download(self):
-        def handler(exchange):
-            exchange.read_body()
-            exchange.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MIB))
-            while True:
-                exchange.send(BLOCK)
-
-        self.begin(handler)
+        self.begin(endless)
         for leave in ("close", "abort"):
             connection = self.send_request()
             self.assertEqual(connection.head().status, 200)

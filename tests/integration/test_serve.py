@@ -28,6 +28,17 @@ def names(proxy):
     return [s["name"] for s in proxy.admin("/api/v1/pools/pages").json()["servers"]]
 
 
+@contextlib.contextmanager
+def service_manager():
+    """What systemd listens at, and the path to it."""
+    with tempfile.TemporaryDirectory() as folder, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        path = os.path.join(folder, "notify")
+        manager.bind(path)
+        manager.settimeout(DEADLINE)
+        yield manager, path
+
+
 def is_refused(port):
     try:
         socket.create_connection(("127.0.0.1", port), timeout=DEADLINE).close()
@@ -299,11 +310,7 @@ class Signals(unittest.TestCase):
                 self.assertEqual((line["status"], line["server"], line["target"]), (200, "a", "/two"))
 
     def test_a_service_manager_that_watches_is_answered(self):
-        with tempfile.TemporaryDirectory() as folder, \
-                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            path = os.path.join(folder, "notify")
-            manager.bind(path)
-            manager.settimeout(DEADLINE)
+        with service_manager() as (manager, path):
             told = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"}
             with Proxy(configuration(servers(2), workers=2), environment=told) as proxy:
                 self.assertIn(b"READY=1", manager.recv(4096))
@@ -313,11 +320,7 @@ class Signals(unittest.TestCase):
                 self.assertIn(b"STOPPING=1", manager.recv(4096))
 
     def test_a_service_manager_is_told(self):
-        with tempfile.TemporaryDirectory() as folder, \
-                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            path = os.path.join(folder, "notify")
-            manager.bind(path)
-            manager.settimeout(DEADLINE)
+        with service_manager() as (manager, path):
             with Proxy(configuration(servers(2)), environment={"NOTIFY_SOCKET": path}) as proxy:
                 self.assertIn(b"READY=1", manager.recv(4096))
                 proxy.reload(configuration(servers(3)))

@@ -397,6 +397,16 @@ using upstream::NoWayBack;
 
 class RollbackTest : public ReloaderTest {
  protected:
+  // The servers a and b from list.yaml; returns the main file.
+  std::string start_from_list() {
+    std::string main =
+        "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
+        "pools: {pages: {servers_from: {file: list.yaml}}}\n";
+    files_["list.yaml"] =
+        "servers: [{name: a, address: '10.0.0.1:80'}, {name: b, address: '10.0.0.2:80'}]\n";
+    start(main);
+    return main;
+  }
   upstream::ReloadOutcome rollback(std::uint64_t id, bool force = false) {
     auto result = reloader_->rollback(id, force);
     if (const auto* none = std::get_if<NoWayBack>(&result)) {
@@ -608,12 +618,7 @@ TEST_F(RollbackTest, NorForAPoolThatIsGone) {
 }
 
 TEST_F(RollbackTest, NorForAListInAFileWhichSaysWhatToEdit) {
-  const std::string main =
-      "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
-      "pools: {pages: {servers_from: {file: list.yaml}}}\n";
-  files_["list.yaml"] =
-      "servers: [{name: a, address: '10.0.0.1:80'}, {name: b, address: '10.0.0.2:80'}]\n";
-  start(main);
+  const std::string main = start_from_list();
   files_["list.yaml"] =
       "servers: [{name: a, address: '10.0.0.1:80', weight: 2}, {name: c, address: "
       "'10.0.0.3:80'}]\n";
@@ -626,12 +631,7 @@ TEST_F(RollbackTest, NorForAListInAFileWhichSaysWhatToEdit) {
 }
 
 TEST_F(RollbackTest, WhatWasSetAtRunTimeIsNoEditOfTheFile) {
-  const std::string main =
-      "listeners: [{name: web, address: '127.0.0.1:0', pool: pages}]\n"
-      "pools: {pages: {servers_from: {file: list.yaml}}}\n";
-  files_["list.yaml"] =
-      "servers: [{name: a, address: '10.0.0.1:80'}, {name: b, address: '10.0.0.2:80'}]\n";
-  start(main);
+  (void)start_from_list();
   const upstream::ServerChange drain{
       .pool = "pages", .server = "a", .state = config::ServerState::draining, .weight = {}};
   const auto drained = reloader_->change_server(drain, true);
