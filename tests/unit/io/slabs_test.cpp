@@ -58,7 +58,9 @@ TEST(Slabs, AConstructorThatThrowsGivesItsPlaceBack) {
   delete one;
   EXPECT_THROW(new (slabs) Counted(true), std::runtime_error);
   auto* other = new (slabs) Counted(false);
+#if !CLOCKWISE_ADDRESS_SANITIZER  // which lends no memory twice, and sees what was not given back
   EXPECT_EQ(other, one);
+#endif
   delete other;
 }
 
