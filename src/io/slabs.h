@@ -12,13 +12,7 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CLOCKWISE_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#define CLOCKWISE_ADDRESS_SANITIZER __has_feature(address_sanitizer)
-#else
-#define CLOCKWISE_ADDRESS_SANITIZER 0
-#endif
+#include "base/sanitizer.h"
 
 namespace clockwise::io {
 
