@@ -60,8 +60,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* octets, std::size_t si
   const std::string ignored(take_line(input));
   check_normal_forms(input);
 
-  const auto made =
-      ignored.empty() ? KeyTemplate::parse(text) : KeyTemplate::parse(text, {ignored});
+  const HostForm form = size % 2 == 0 ? HostForm::name : HostForm::authority;
+  const auto made = ignored.empty() ? KeyTemplate::parse(text, {}, form)
+                                    : KeyTemplate::parse(text, {ignored}, form);
   if (!made) {
     require(!made.error().message.empty());
     return 0;

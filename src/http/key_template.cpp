@@ -61,12 +61,33 @@ void append_header(const KeyParts& parts, std::string_view name, std::string& ke
 }
 
 // Of `host:port`, `[v6]:port` or either without its port.
-void append_host(std::string_view authority, std::string& key) {
+std::string_view host_of(std::string_view authority) noexcept {
   const std::size_t closing = authority.starts_with('[') ? authority.find(']') : 0;
-  if (closing != std::string_view::npos)
-    authority = authority.substr(0, authority.find(':', closing));
-  if (authority.ends_with('.')) authority.remove_suffix(1);
-  for (const char octet : authority) key.push_back(lower(octet));
+  if (closing == std::string_view::npos) return authority;
+  return authority.substr(0, authority.find(':', closing));
+}
+
+void append_lower(std::string_view text, std::string& key) {
+  for (const char octet : text) key.push_back(lower(octet));
+}
+
+void append_host(std::string_view authority, std::string& key) {
+  std::string_view host = host_of(authority);
+  if (host.ends_with('.')) host.remove_suffix(1);
+  append_lower(host, key);
+}
+
+// ":80" and the like; an empty port is the default one (RFC 3986 6.2.3).
+bool is_default_port(std::string_view port, std::string_view scheme) noexcept {
+  return port == ":" || (port == ":80" && scheme == "http") ||
+         (port == ":443" && scheme == "https");
+}
+
+void append_authority(const KeyParts& parts, std::string& key) {
+  const std::string_view host = host_of(parts.host);
+  const std::string_view port = parts.host.substr(host.size());
+  append_lower(host, key);
+  if (!is_default_port(port, parts.scheme)) key.append(port);
 }
 
 Result<std::string> ignored_name(const std::string& pattern) {
@@ -164,8 +185,9 @@ class KeyTemplate::Reader {
 KeyTemplate::KeyTemplate() : parts_{{Kind::uri, {}}} {}
 
 Result<KeyTemplate> KeyTemplate::parse(std::string_view text,
-                                       const std::vector<std::string>& ignore) {
+                                       const std::vector<std::string>& ignore, HostForm host_form) {
   KeyTemplate made;
+  made.host_form_ = host_form;
   if (!text.empty()) {
     auto parts = Reader(text).read();
     if (!parts) return parts.error();
@@ -225,7 +247,10 @@ void KeyTemplate::append(const Part& part, const KeyParts& parts, std::string& k
   } else if (part.kind == Kind::path_decoded) {
     append_decoded_path(path_of(parts.uri), key);
   } else if (part.kind == Kind::host) {
-    append_host(parts.host, key);
+    if (host_form_ == HostForm::name)
+      append_host(parts.host, key);
+    else
+      append_authority(parts, key);
   } else if (same_ignoring_case(part.text, "host")) {
     key.append(parts.host);
   } else {

@@ -7,7 +7,8 @@
 //   {uri} {path} {query}  of the target; the query without its "?"
 //   {query:NAME}          value of the first parameter NAME
 //   {uri:normalized}      {path:decoded}: see http/normalize.h
-//   {host}                lower case, without port and without a dot at its end (nginx: $host)
+//   {host}                lower case, without port and without a dot at its end (nginx: $host); for
+//                         another form see HostForm
 //   {scheme} {method} {client_ip}
 //   {header:NAME}         values of all lines NAME, joined by ", " (RFC 9110 5.3); {header:Host} is
 //                         the authority of the target where it has one (RFC 9112 3.2.2)
@@ -39,6 +40,15 @@ struct KeyParts {
   std::span<const FieldLine> fields = {};  // for {header:NAME} and {cookie:NAME}
 };
 
+// What {host} stands for.
+enum class HostForm : std::uint8_t {
+  name,  // as above: one site, whatever its port
+  // Lower case, with its port unless that is the default of the scheme (RFC 9110 4.2.3): what
+  // stands behind one port is not to be taken for what stands behind another. A dot at the end
+  // stays, since servers tell such names apart.
+  authority,
+};
+
 class KeyTemplate {
  public:
   // "{uri}".
@@ -47,7 +57,8 @@ class KeyTemplate {
   // Empty text means "{uri}". `ignore`: query parameters that {uri:normalized} drops; a trailing *
   // stands for any ending. The error says what is wrong with the text, or with the entry.
   [[nodiscard]] static Result<KeyTemplate> parse(std::string_view text,
-                                                 const std::vector<std::string>& ignore = {});
+                                                 const std::vector<std::string>& ignore = {},
+                                                 HostForm host_form = HostForm::name);
 
   // The key of one request: a view into `parts` where the template is a single part that stands
   // there as it is, else into `scratch`, whose memory is used again. An empty key falls back to
@@ -87,6 +98,7 @@ class KeyTemplate {
 
   std::vector<Part> parts_;
   std::vector<std::string> ignore_;  // percent-encoding normalised
+  HostForm host_form_ = HostForm::name;
 };
 
 }  // namespace clockwise::http

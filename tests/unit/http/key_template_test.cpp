@@ -101,6 +101,26 @@ TEST(KeyTemplate, WritesAHostInOneWay) {
     EXPECT_EQ(key_of("{host}", "GET / HTTP/1.1\r\nHost: " + row.text + "\r\n\r\n"), row.key);
 }
 
+TEST(KeyTemplate, AsAnAuthorityTheHostKeepsAPortOfItsOwn) {
+  struct Case {
+    std::string_view scheme, host, key;
+  };
+  const std::vector<Case> cases = {
+      {"http", "A.Example", "a.example"},         {"http", "a.example:80", "a.example"},
+      {"http", "a.example:", "a.example"},        {"http", "A.Example:8080", "a.example:8080"},
+      {"http", "a.example:443", "a.example:443"}, {"https", "a.example:443", "a.example"},
+      {"https", "a.example:80", "a.example:80"},  {"http", "a.example.", "a.example."},
+      {"http", "192.0.2.1:81", "192.0.2.1:81"},   {"http", "[2001:DB8::1]:80", "[2001:db8::1]"},
+      {"http", "[::1]:8080", "[::1]:8080"},       {"https", "[::1]", "[::1]"},
+  };
+  const KeyTemplate made = *KeyTemplate::parse("{host}{uri}", {}, HostForm::authority);
+  std::string scratch;
+  for (const Case& one : cases)
+    EXPECT_EQ(made.render({.uri = "/", .host = one.host, .scheme = one.scheme}, scratch),
+              std::string(one.key) + "/")
+        << one.host;
+}
+
 TEST(KeyTemplate, FindsTheFirstParameterOfAName) {
   const std::vector<Row> rows = {
       {"/?id=1", "1"},
