@@ -248,11 +248,6 @@ void only_empty_list(const Field& field) {
     field.error("is not supported yet; the only value is []");
 }
 
-void only_empty_map(const Field& field) {
-  if (field.node().kind != Kind::map || !field.node().entries.empty())
-    field.error("is not supported yet; the only value is {}");
-}
-
 void only_empty_text(const Field& field) {
   const std::optional<Scalar> scalar = field.scalar();
   if (scalar && !scalar->text.empty()) field.error("is not supported yet; the only value is \"\"");

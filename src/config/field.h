@@ -225,7 +225,6 @@ auto choice(T& out, const std::array<Choice<T>, N>& choices) {
 
 void only_off(const Field& field);         // off
 void only_empty_list(const Field& field);  // []
-void only_empty_map(const Field& field);   // {}
 void only_empty_text(const Field& field);  // ""
 void only_word(const Field& field, std::string_view word);
 void only_number(const Field& field, std::string_view number);

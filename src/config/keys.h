@@ -8,8 +8,12 @@
 
 namespace clockwise::config {
 
-// A template; empty text means "{uri}".
+// Templates; empty text means "{uri}".
+
+// Of a ring. Warns of a key that is the same for every request.
 void read_key(const Field& field, std::string& key);
+// Of a cache. Warns of a key under which one page would be given for another.
+void read_cache_key(const Field& field, std::string& key);
 
 // The query parameters that `key` leaves out where it says {uri:normalized}, in the form of
 // Ring::key_ignore. REQUIRES: `key` was read.

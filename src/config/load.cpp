@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "config/caches.h"
 #include "config/digest.h"
 #include "config/listeners.h"
 #include "config/parsed.h"
@@ -119,10 +120,11 @@ void read_state_dir(const Field& field, const UpstreamFiles& files, std::string&
   if (!folder.empty()) folder = files.resolve(folder);
 }
 
-// A pool that is written wrongly still has a name; a listener that uses it is not at fault.
-std::vector<std::string_view> names_of(const std::vector<Pool>& pools) {
+// A pool or cache that is written wrongly still has a name; who uses it is not at fault.
+template <class Named>
+std::vector<std::string_view> names_of(const std::vector<Named>& all) {
   std::vector<std::string_view> names;
-  for (const Pool& pool : pools) names.push_back(pool.name);
+  for (const Named& one : all) names.push_back(one.name);
   return names;
 }
 
@@ -135,15 +137,22 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   map.read("user", [&](const Field& f) { read_user(f, config.user); });
   map.read("overload", [&](const Field& f) { read_overload(f, config.overload); });
   map.read("admin", [&](const Field& f) { read_admin(f, config.admin); });
-  map.require("pools", [&](const Field& f) { config.pools = read_pools(f, files); });
+  std::optional<Field> caches;
+  map.read("caches", [&](const Field& f) {
+    caches = f;
+    config.caches = read_caches(f);
+  });
+  map.require("pools", [&](const Field& f) {
+    config.pools = read_pools(f, files, names_of(config.caches));
+  });
   map.require("listeners", [&](const Field& f) {
     config.listeners = read_listeners(f, names_of(config.pools), config.admin.address);
   });
-  map.read("caches", only_empty_map);
   map.read("access_log", [&](const Field& f) { read_access_log(f, files, config.access_log); });
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
   map.read("state_dir", [&](const Field& f) { read_state_dir(f, files, config.state_dir); });
   map.finish();
+  if (caches) warn_of_unused_caches(*caches, config);
   return config;
 }
 

@@ -233,8 +233,60 @@ struct Pool {
   double panic = 0.5;  // with a smaller share of the servers usable, health is left out of account
   Failover failover = Failover::next;
   std::optional<Hedge> hedge;
+  std::optional<std::string> cache;  // names an entry of Config::caches
 
   friend bool operator==(const Pool&, const Pool&) = default;
+};
+
+// Answers that are kept and given again. What an answer says about itself goes before all of this.
+struct Cache {
+  enum class SetCookie { bypass, store, strip };
+
+  std::string name;
+  std::uint64_t size = 512ULL << 20;      // bytes of all that it holds, heads and index too
+  std::uint64_t max_object = 8ULL << 20;  // bytes of one answer; at most a quarter of `size`
+
+  // How long an answer is fresh.
+  milliseconds default_ttl{0};            // one that says nothing
+  milliseconds negative_ttl{0};           // the same for 404 and 410
+  std::optional<double> heuristic = 0.1;  // share of the age since Last-Modified; nothing: off
+  double ttl_jitter = 0;  // a random share up to this is taken off, so that what came together does
+                          // not go stale together
+  std::optional<double> refresh_ahead;  // with a smaller share of its lifetime left, an answer that
+                                        // is asked for is fetched anew beside; nothing: off
+
+  // How long it may be given after that.
+  milliseconds stale_while_revalidate{0};  // where it does not say
+  milliseconds stale_if_error{300'000};    // the same
+  milliseconds stale_after{1'000};  // so long the origin may take to validate an answer that may be
+                                    // given stale
+
+  // One fetch for many clients that wait.
+  bool coalesce = true;
+  milliseconds coalesce_timeout{30'000};    // so long each waits, then it asks for itself
+  std::uint32_t coalesce_waiters = 10'000;  // of one fetch; further ones ask for themselves
+  milliseconds hit_for_miss{120'000};  // so long it is known that an answer is not to be shared,
+                                       // and nobody waits for it; 0: not at all
+  double finish_fill = 0.5;  // share of a body that must be in for the fetch to go on when its last
+                             // client has left
+
+  // What counts.
+  // An answer with Set-Cookie is not stored unless it says public or s-maxage, stored, or stored
+  // without the field.
+  SetCookie set_cookie = SetCookie::bypass;
+  bool honour_requests = false;  // max-age, min-fresh, max-stale and no-cache of requests: any
+                                 // client could send all its requests to the origin
+  std::vector<std::string> targeted{"CDN-Cache-Control"};  // rule before Cache-Control, the first
+                                                           // that is valid (RFC 9213)
+  bool surrogate_control = false;  // the same for Surrogate-Control, which no client sees
+
+  // What answers are found by: a template of http::HostForm::authority, and key_ignore as in Ring.
+  std::string key = "{scheme}://{host}{uri}";
+  std::vector<std::string> key_ignore;
+  std::uint32_t vary_limit = 100;  // variants of one key; the oldest leaves
+  bool show_key = false;           // in Cache-Status
+
+  friend bool operator==(const Cache&, const Cache&) = default;
 };
 
 enum class LogFormat { json, combined };
@@ -273,7 +325,8 @@ struct Config {
   Overload overload;
   Admin admin;
   std::vector<Listener> listeners;
-  std::vector<Pool> pools;  // sorted by name
+  std::vector<Pool> pools;    // sorted by name
+  std::vector<Cache> caches;  // sorted by name
   std::optional<AccessLog> access_log = AccessLog{};
   Metrics metrics;
   std::string state_dir;
@@ -281,6 +334,11 @@ struct Config {
   [[nodiscard]] const Pool* pool(std::string_view name) const noexcept {
     for (const Pool& p : pools)
       if (p.name == name) return &p;
+    return nullptr;
+  }
+  [[nodiscard]] const Cache* cache(std::string_view name) const noexcept {
+    for (const Cache& c : caches)
+      if (c.name == name) return &c;
     return nullptr;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/attempts.h"
+#include "config/caches.h"
 #include "config/health.h"
 #include "config/ring.h"
 #include "config/servers.h"
@@ -109,7 +110,8 @@ class Membership {
   const WrittenRing& ring_;
 };
 
-Pool read_pool(const Field& field, std::string name, UpstreamFiles& files) {
+Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,
+               std::span<const std::string_view> caches) {
   Pool pool;
   pool.name = std::move(name);
   bool protocol = true;
@@ -134,14 +136,15 @@ Pool read_pool(const Field& field, std::string name, UpstreamFiles& files) {
   map.read("hedge", [&](const Field& f) { read_hedge(f, pool.hedge); });
   map.read("fallback", only_off);
   map.read("memcached", only_off);
-  map.read("cache", only_off);
+  map.read("cache", [&](const Field& f) { read_cache_name(f, caches, pool.cache); });
   map.finish();
   return pool;
 }
 
 }  // namespace
 
-std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files) {
+std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files,
+                             std::span<const std::string_view> caches) {
   std::vector<Pool> pools;
   if (field.node().kind != Kind::map) {
     MapReader(field).finish();
@@ -152,7 +155,7 @@ std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files) {
   map.read_each([&](const std::string& key, const Field& f) {
     const auto name = parse_name(key);
     if (!name) f.problem_at(f.key_place(), fmt::format("{} {}", quoted(key), name.error().message));
-    pools.push_back(read_pool(f, key, files));
+    pools.push_back(read_pool(f, key, files, caches));
   });
   map.finish();
   std::sort(pools.begin(), pools.end(),

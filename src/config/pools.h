@@ -8,7 +8,9 @@
 
 namespace clockwise::config {
 
-// Sorted by name. Reads the upstream files that the pools name.
-[[nodiscard]] std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files);
+// Sorted by name. Reads the upstream files that the pools name; reports a cache that is not in
+// `caches`.
+[[nodiscard]] std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files,
+                                           std::span<const std::string_view> caches);
 
 }  // namespace clockwise::config

@@ -61,6 +61,17 @@ TEST(Load, TheFileWithEveryOptionIsExactlyTheDefaults) {
   EXPECT_THAT(result.warnings, IsEmpty());
 }
 
+TEST(Load, TheCacheInTheCommentsOfThatFileIsTheDefaultToo) {
+  std::ifstream file(std::string(CLOCKWISE_SOURCE_DIR) + "/config/every-option.yaml");
+  std::string text;
+  for (std::string line; std::getline(file, line);)
+    if (line == "# caches:" || (!text.empty() && line.starts_with("# ")))
+      text += line.substr(2) + "\n";
+  Cache cache;
+  cache.name = "pages-cache";
+  EXPECT_THAT(loaded(kSmall + text).config.caches, ElementsAre(cache));
+}
+
 TEST(Load, TheShippedExampleLoads) {
   const std::string folder = std::string(CLOCKWISE_SOURCE_DIR) + "/config/";
   const Loaded result =
@@ -111,7 +122,35 @@ pools:
     panic: 40%
     failover: fail_fast
     hedge: {after: p90, budget: 3%}
+    cache: z
   a: {servers: [{name: s, address: h:1}]}
+caches:
+  z:
+    store: memory
+    size: 2g
+    max_object: 1m
+    default_ttl: 1s
+    negative_ttl: 2s
+    heuristic: off
+    ttl_jitter: 10%
+    refresh_ahead: 5%
+    stale_while_revalidate: 3s
+    stale_if_error: 4s
+    stale_after: 500ms
+    coalesce: off
+    coalesce_timeout: 5s
+    coalesce_waiters: 6
+    hit_for_miss: 0s
+    finish_fill: 100%
+    set_cookie: strip
+    request_cache_control: honour
+    targeted: [X-CDN, CDN-Cache-Control]
+    surrogate_control: on
+    key: "{host}{uri:normalized}"
+    key_ignore: ["utm_*", sid]
+    vary_limit: 7
+    show_key: on
+  y: {refresh_ahead: 0.5, heuristic: 20%, targeted: []}
 access_log: {file: /var/log/a.log, format: combined, sample: 10%}
 metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
 )")
@@ -152,6 +191,40 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(b.panic, 0.4);
   EXPECT_EQ(b.failover, Failover::fail_fast);
   EXPECT_EQ(b.hedge, (Hedge{0.9, 0ms, 0.03}));
+  EXPECT_EQ(b.cache, "z");
+  EXPECT_EQ(config.pools[0].cache, std::nullopt);
+  Cache y;
+  y.name = "y";
+  y.refresh_ahead = 0.5;
+  y.heuristic = 0.2;
+  y.targeted.clear();
+  const Cache z{.name = "z",
+                .size = 2ULL << 30,
+                .max_object = 1ULL << 20,
+                .default_ttl = 1s,
+                .negative_ttl = 2s,
+                .heuristic = std::nullopt,
+                .ttl_jitter = 0.1,
+                .refresh_ahead = 0.05,
+                .stale_while_revalidate = 3s,
+                .stale_if_error = 4s,
+                .stale_after = 500ms,
+                .coalesce = false,
+                .coalesce_timeout = 5s,
+                .coalesce_waiters = 6,
+                .hit_for_miss = 0ms,
+                .finish_fill = 1,
+                .set_cookie = Cache::SetCookie::strip,
+                .honour_requests = true,
+                .targeted = {"X-CDN", "CDN-Cache-Control"},
+                .surrogate_control = true,
+                .key = "{host}{uri:normalized}",
+                .key_ignore = {"sid", "utm_*"},
+                .vary_limit = 7,
+                .show_key = true};
+  EXPECT_THAT(config.caches, ElementsAre(y, z));
+  EXPECT_EQ(config.cache("z"), &config.caches[1]);
+  EXPECT_EQ(config.cache("x"), nullptr);
   EXPECT_EQ(config.access_log, (AccessLog{"/var/log/a.log", LogFormat::combined, 0.1}));
   EXPECT_EQ(config.metrics, (Metrics{PerBackend::basic, 0ms, 2000}));
 }
@@ -171,6 +244,19 @@ TEST(Load, TheIgnoredParametersAreTheSetThatTheKeyLeavesOut) {
   EXPECT_EQ(ignored("key_ignore: [sid], key: '{host}{uri:normalized}'"), Names{"sid"});
   EXPECT_EQ(ignored("key: '{path}', key_ignore: [sid]"), Names{});
   EXPECT_EQ(ignored("key_ignore: [sid]"), Names{});
+}
+
+TEST(Load, AnObjectIsAtMostAQuarterOfItsCache) {
+  const auto cache = [](const std::string& sizes) {
+    return loaded(std::string(kSmall) + "caches: {c: {" + sizes + "}}\n").config.caches.at(0);
+  };
+  EXPECT_EQ(cache("size: 32m").max_object, 8U << 20);
+  EXPECT_EQ(cache("size: 16m").max_object, 4U << 20);  // as nobody asked for more
+  EXPECT_EQ(cache("max_object: 4m, size: 16m").max_object, 4U << 20);
+  EXPECT_EQ(cache("max_object: 128m").max_object, 128U << 20);
+  EXPECT_THAT(problems_of(std::string(kSmall) + "caches: {c: {max_object: 5m, size: 16m}}\n"),
+              ElementsAre("7:26: caches.c.max_object: \"5m\" is more than a quarter of the size, "
+                          "16MiB; at most 4MiB would fit"));
 }
 
 TEST(Load, OffIsAWordThatStaysOne) {

@@ -66,6 +66,35 @@ TEST(Warnings, KeysThatDoNotWhatTheySeemToDo) {
   EXPECT_THAT(warnings_of(server, "key_ignore: [sid], key: 'x{uri:normalized}'"), IsEmpty());
 }
 
+TEST(Warnings, CachesThatGiveOnePageForAnother) {
+  const auto warned = [](const std::string& cache) {
+    std::vector<std::string> out;
+    for (const Problem& warning :
+         test::loaded("listeners: [{name: web, address: 'h:80', pool: p}]\n"
+                      "pools: {p: {servers: [{name: a, address: 'h:1'}], cache: c}}\n"
+                      "caches: {c: {" +
+                      cache + "}}\n")
+             .warnings)
+      out.push_back(warning.headline());
+    return out;
+  };
+  EXPECT_THAT(warned(""), IsEmpty());
+  EXPECT_THAT(warned("key: '{header:HOST}{path:decoded}'"), IsEmpty());
+  EXPECT_THAT(warned("key: '{uri}'"),
+              ElementsAre("main.yaml:3:19: caches.c.key: \"{uri}\" has no {host}: the page of one "
+                          "host would be given for that of another"));
+  EXPECT_THAT(warned("key: '{host}'"),
+              ElementsAre("main.yaml:3:19: caches.c.key: \"{host}\" has neither {uri} nor {path}: "
+                          "different pages would have one answer"));
+  EXPECT_THAT(warned("key_ignore: [sid]"), ElementsAre(HasSubstr("key_ignore: has no effect")));
+}
+
+TEST(Warnings, ACacheThatNoPoolUses) {
+  const Loaded loaded = test::loaded(std::string(test::kSmall) + "caches: {c: {}}\n");
+  ASSERT_EQ(loaded.warnings.size(), 1U);
+  EXPECT_EQ(loaded.warnings[0].headline(), "main.yaml:7:10: caches.c: is used by no pool");
+}
+
 TEST(Warnings, AreNotLookedForInABadConfiguration) {
   const std::string good = config_of("{name: '10.0.0.1:80', address: 'h:1'}", "");
   EXPECT_EQ(test::loaded(good).warnings.size(), 1U);

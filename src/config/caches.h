@@ -1,0 +1,21 @@
+// The caches of a configuration.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "config/field.h"
+
+namespace clockwise::config {
+
+// Sorted by name.
+[[nodiscard]] std::vector<Cache> read_caches(const Field& field);
+
+// The name of one of `caches`, or off.
+void read_cache_name(const Field& field, std::span<const std::string_view> caches,
+                     std::optional<std::string>& out);
+
+// Of caches that take memory in nobody's service. `field` is what `config.caches` was read from.
+void warn_of_unused_caches(const Field& field, const Config& config);
+
+}  // namespace clockwise::config
