@@ -10,9 +10,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support.clockwise import Proxy, Upstream, configuration, run, wait_until  # noqa: E402
+from support.load import Load, brief  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.scenario import Site  # noqa: E402
-from test_reload_load import Load, brief  # noqa: E402
 
 FIGURES = ("id", "time", "cause", "trigger", "forced", "pool", "scheme", "digest_before", "digest_after",
            "moved_ratio", "minimum_ratio", "needless_ratio", "moves", "servers")

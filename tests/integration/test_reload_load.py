@@ -15,50 +15,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from support import wire  # noqa: E402
 from support.clockwise import SANITIZED, free_port, run, wait_until  # noqa: E402
+from support.load import Load, brief  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.scenario import Site, servers_text  # noqa: E402
 
 RELOADS = 200 if SANITIZED else 1000
-
-
-def brief(exchange):
-    exchange.read_body()
-    exchange.reply(200, b"ok", {"X-Server": exchange.origin.name})
-
-
-class Load:
-    """Clients with keep-alive that never pause; every answer but a 200 is a failure."""
-
-    def __init__(self, address, clients=4):
-        self.address = address
-        self.served, self.failures = 0, []
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(clients)]
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        wait_until(lambda: self.served > 10 or self.failures, "load")
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(30)
-
-    def _run(self, number):
-        sent = 0
-        try:
-            with wire.Connection(self.address, timeout=20) as connection:
-                while not self._stop.is_set():
-                    sent += 1
-                    method, body = ("POST", b"x" * 100) if sent % 5 == 0 else ("GET", b"")
-                    answer = connection.request(method, f"/{number}/{sent}", body=body)
-                    if answer.status != 200 or not answer.complete:
-                        self.failures.append((sent, answer.status, answer.text[:100]))
-                    self.served += 1
-        except (OSError, wire.Quiet) as error:
-            self.failures.append((sent, repr(error)))
 
 
 def counters(page):
