@@ -121,7 +121,11 @@ void check_name(const std::string& key, const Field& field) {
 }
 
 bool is_used(std::string_view cache, const Config& config) {
-  return std::ranges::any_of(config.pools, [&](const Pool& pool) { return pool.cache == cache; });
+  const auto uses = [&](const auto& one) { return one.cache == cache; };
+  return std::ranges::any_of(config.pools, uses) ||
+         std::ranges::any_of(config.listeners, [&](const Listener& listener) {
+           return std::ranges::any_of(listener.routes, uses);
+         });
 }
 
 }  // namespace
@@ -141,16 +145,13 @@ std::vector<Cache> read_caches(const Field& field) {
 void read_cache_name(const Field& field, std::span<const std::string_view> caches,
                      std::optional<std::string>& out) {
   if (is_off(field)) return out.reset();
-  const std::optional<Scalar> scalar = field.scalar();
-  if (!scalar) return;
-  out = scalar->text;
-  if (std::ranges::find(caches, *out) == caches.end())
-    field.error("is not a cache" + did_you_mean(*out, caches));
+  read_reference(field, "cache", caches, out.emplace());
 }
 
 void warn_of_unused_caches(const Field& field, const Config& config) {
   for (const Entry& entry : field.node().entries)
-    if (!is_used(entry.key, config)) field.child(entry).warn_at(entry.place, "is used by no pool");
+    if (!is_used(entry.key, config))
+      field.child(entry).warn_at(entry.place, "is used by no pool and no route");
 }
 
 }  // namespace clockwise::config

@@ -196,6 +196,15 @@ void read_text(const Field& field, std::string& out, Empty empty) {
     out = scalar->text;
 }
 
+void read_reference(const Field& field, std::string_view kind,
+                    std::span<const std::string_view> known, std::string& out) {
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  out = scalar->text;
+  if (std::ranges::find(known, out) == known.end())
+    field.error(fmt::format("is not a {}{}", kind, did_you_mean(out, known)));
+}
+
 void read_switch(const Field& field, bool& out) {
   const std::optional<Scalar> scalar = field.scalar();
   if (!scalar) return;
@@ -241,11 +250,6 @@ void only_number(const Field& field, std::string_view number) {
     field.error("is text; write the number without quotes");
   else if (scalar)
     only_word(field, number);
-}
-
-void only_empty_list(const Field& field) {
-  if (field.node().kind != Kind::sequence || !field.node().items.empty())
-    field.error("is not supported yet; the only value is []");
 }
 
 void only_empty_text(const Field& field) {

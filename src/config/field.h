@@ -179,6 +179,10 @@ inline auto text(std::string& out, Empty empty) {
   return [&out, empty](const Field& field) { read_text(field, out, empty); };
 }
 
+// One of `known`, which are each a `kind`: "pool".
+void read_reference(const Field& field, std::string_view kind,
+                    std::span<const std::string_view> known, std::string& out);
+
 // true, false, on or off; true and false in quotes are text.
 void read_switch(const Field& field, bool& out);
 inline auto on_off(bool& out) {
@@ -224,7 +228,6 @@ auto choice(T& out, const std::array<Choice<T>, N>& choices) {
 // Settings of later releases: what they are when unused is accepted, all else is refused.
 
 void only_off(const Field& field);         // off
-void only_empty_list(const Field& field);  // []
 void only_empty_text(const Field& field);  // ""
 void only_word(const Field& field, std::string_view word);
 void only_number(const Field& field, std::string_view number);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config/routes.h"
+
 namespace clockwise::config {
 namespace {
 
@@ -91,15 +93,8 @@ void read_forwarded(const Field& field, Forwarded& forwarded) {
   map.finish();
 }
 
-void read_pool_name(const Field& field, std::string& out, std::span<const std::string_view> pools) {
-  const std::optional<Scalar> scalar = field.scalar();
-  if (!scalar) return;
-  out = scalar->text;
-  if (std::find(pools.begin(), pools.end(), out) == pools.end())
-    field.error("is not a pool" + did_you_mean(out, pools));
-}
-
-Listed read_listener(const Field& field, std::span<const std::string_view> pools) {
+Listed read_listener(const Field& field, std::span<const std::string_view> pools,
+                     std::span<const std::string_view> caches) {
   Listed out{.listener = {}, .name = field.place(), .address = field.place(), .field = field};
   Listener& listener = out.listener;
   bool protocol = true;
@@ -113,8 +108,8 @@ Listed read_listener(const Field& field, std::span<const std::string_view> pools
     address(listener.address, PortRule::listening)(f);
   });
   map.read("protocol", choice(protocol, kProtocols));
-  map.require("pool", [&](const Field& f) { read_pool_name(f, listener.pool, pools); });
-  map.read("routes", only_empty_list);
+  map.require("pool", [&](const Field& f) { read_reference(f, "pool", pools, listener.pool); });
+  map.read("routes", [&](const Field& f) { listener.routes = read_routes(f, pools, caches); });
   map.read("tls", only_off);
   map.read("proxy_protocol", only_off);
   map.read("limits", [&](const Field& f) { read_limits(f, listener.limits); });
@@ -172,6 +167,7 @@ constexpr std::size_t kMaxListeners = 1'000;
 }  // namespace
 
 std::vector<Listener> read_listeners(const Field& field, std::span<const std::string_view> pools,
+                                     std::span<const std::string_view> caches,
                                      const Address& admin) {
   std::vector<Listener> listeners;
   const std::optional<std::vector<Field>> items = field.items();
@@ -183,7 +179,7 @@ std::vector<Listener> read_listeners(const Field& field, std::span<const std::st
   }
   std::vector<Listed> listed;
   for (const Field& item : *items) {
-    listed.push_back(read_listener(item, pools));
+    listed.push_back(read_listener(item, pools, caches));
     for (std::size_t i = 0; i + 1 < listed.size(); ++i) check_pair(listed[i], listed.back());
     check_admin(listed.back(), admin);
   }

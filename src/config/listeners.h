@@ -7,10 +7,11 @@
 
 namespace clockwise::config {
 
-// Reports doubled names and addresses, and a pool that is not in `pools`. `admin` is an address
-// that no listener may take.
+// Reports doubled names and addresses, and pools and caches that are not among these. `admin` is an
+// address that no listener may take.
 [[nodiscard]] std::vector<Listener> read_listeners(const Field& field,
                                                    std::span<const std::string_view> pools,
+                                                   std::span<const std::string_view> caches,
                                                    const Address& admin);
 
 }  // namespace clockwise::config

@@ -146,7 +146,8 @@ Config read_config(const Field& root, UpstreamFiles& files) {
     config.pools = read_pools(f, files, names_of(config.caches));
   });
   map.require("listeners", [&](const Field& f) {
-    config.listeners = read_listeners(f, names_of(config.pools), config.admin.address);
+    config.listeners =
+        read_listeners(f, names_of(config.pools), names_of(config.caches), config.admin.address);
   });
   map.read("access_log", [&](const Field& f) { read_access_log(f, files, config.access_log); });
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });

@@ -75,10 +75,21 @@ struct Forwarded {
   friend bool operator==(const Forwarded&, const Forwarded&) = default;
 };
 
+// Where some requests of a listener go: those that have all that is set of the first two.
+struct Route {
+  std::string host;  // in lower case, without port; "*.example.com": one label more, or several
+  std::string path_prefix;           // octet by octet as received
+  std::string pool;                  // names an entry of Config::pools
+  std::optional<std::string> cache;  // instead of the pool's; empty text: none
+
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
 struct Listener {
   std::string name;
   Address address;
-  std::string pool;  // names an entry of Config::pools
+  std::string pool;           // names an entry of Config::pools
+  std::vector<Route> routes;  // the first that a request matches; none of them: `pool`
   Limits limits;
   ListenerTimeouts timeouts;
   Forwarded forwarded;

@@ -60,4 +60,16 @@ bool is_authority(std::string_view text) noexcept {
   return text[host_size] == ':' && is_port(text.substr(host_size + 1));
 }
 
+std::string_view host_of(std::string_view authority) noexcept {
+  const std::size_t closing = authority.starts_with('[') ? authority.find(']') : 0;
+  if (closing == std::string_view::npos) return authority;
+  return authority.substr(0, authority.find(':', closing));
+}
+
+std::string_view site_of(std::string_view authority) noexcept {
+  std::string_view host = host_of(authority);
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return host;
+}
+
 }  // namespace clockwise::http

@@ -10,4 +10,11 @@ namespace clockwise::http {
 // No user information, no zone, no "," although RFC 3986 allows it: other readers split there.
 [[nodiscard]] bool is_authority(std::string_view text) noexcept;
 
+// What stands before the colon of the port, brackets included; all of it where there is no port.
+// REQUIRES: an authority, or nothing.
+[[nodiscard]] std::string_view host_of(std::string_view authority) noexcept;
+
+// The same without a dot at its end, for what is one site with it and without it.
+[[nodiscard]] std::string_view site_of(std::string_view authority) noexcept;
+
 }  // namespace clockwise::http

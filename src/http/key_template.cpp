@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "http/authority.h"
 #include "http/normalize.h"
 #include "http/octets.h"
 
@@ -60,21 +61,8 @@ void append_header(const KeyParts& parts, std::string_view name, std::string& ke
   });
 }
 
-// Of `host:port`, `[v6]:port` or either without its port.
-std::string_view host_of(std::string_view authority) noexcept {
-  const std::size_t closing = authority.starts_with('[') ? authority.find(']') : 0;
-  if (closing == std::string_view::npos) return authority;
-  return authority.substr(0, authority.find(':', closing));
-}
-
 void append_lower(std::string_view text, std::string& key) {
   for (const char octet : text) key.push_back(lower(octet));
-}
-
-void append_host(std::string_view authority, std::string& key) {
-  std::string_view host = host_of(authority);
-  if (host.ends_with('.')) host.remove_suffix(1);
-  append_lower(host, key);
 }
 
 // ":80" and the like; an empty port is the default one (RFC 3986 6.2.3).
@@ -248,7 +236,7 @@ void KeyTemplate::append(const Part& part, const KeyParts& parts, std::string& k
     append_decoded_path(path_of(parts.uri), key);
   } else if (part.kind == Kind::host) {
     if (host_form_ == HostForm::name)
-      append_host(parts.host, key);
+      append_lower(site_of(parts.host), key);
     else
       append_authority(parts, key);
   } else if (same_ignoring_case(part.text, "host")) {

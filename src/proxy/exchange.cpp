@@ -89,7 +89,7 @@ void Exchange::start(Session& session) {
     return reply(508, "proxy_loop_detected", "the request came through this proxy before");
   }
 
-  view_ = session.listener().pool();
+  view_ = session.listener().pool_for(head);
   ++view_->users;
   const upstream::Pool& pool = *view_->pool;
   retries_left_ = pool.config.retry.attempts;

@@ -82,7 +82,7 @@ void Exchange::on_server_left() {
 // A further try goes by the newest snapshot: servers that have left the ring get nothing new. What
 // was tried is remembered as far as it is still there. REQUIRES: no attempt is under way.
 void Exchange::follow_changes() {
-  PoolView* newest = session_->listener().pool();
+  PoolView* newest = session_->listener().newest(*view_);
   if (newest == view_ || newest == nullptr) return;
   const auto now_at = [&](ring::ServerIndex before) {
     const auto found = std::ranges::find(newest->servers, view_->servers[before]);

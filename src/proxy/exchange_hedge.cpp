@@ -47,7 +47,7 @@ void Exchange::on_late() {
   // Called off, an attempt tells nothing of its server: one that may be ill is waited for.
   if (trial_ || target_->health().failing()) return;
   // Servers that have left the ring meanwhile get nothing new.
-  if (session_->listener().pool() != view_) return;
+  if (session_->listener().newest(*view_) != view_) return;
   if (rules == nullptr || rules->budget <= 0 || !budget.allows(now())) return;
   tried_.push_back(target_index_);
   const auto next = upstream::choose_second(*view_->pool, hash_, tried_);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "proxy/routes.h"
 #include "proxy/session.h"
 
 namespace clockwise::proxy {
@@ -131,12 +132,25 @@ void Listener::share(boost::system::error_code& error) {
   if (error) ::close(fd);
 }
 
-void Listener::configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool) {
+void Listener::configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool,
+                         std::vector<PoolView*> routed) {
   if (spec_ != spec) {
     spec_ = std::move(spec);
     trusted_ = Networks(spec_->config.forwarded.trust);
   }
   pool_ = pool;
+  routed_ = std::move(routed);
+}
+
+PoolView* Listener::routed_pool(const http::RequestHead& head) const noexcept {
+  const std::optional<std::size_t> route = first_match(spec_->config.routes, head);
+  return route ? routed_[*route] : pool_;
+}
+
+PoolView* Listener::newest(const PoolView& view) const noexcept {
+  for (PoolView* routed : routed_)
+    if (routed->pool->config.name == view.pool->config.name) return routed;
+  return pool_;
 }
 
 void Listener::start_accepting() {

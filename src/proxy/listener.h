@@ -37,12 +37,20 @@ class Listener {
   [[nodiscard]] Result<void> open();
   void start_accepting();
   void stop_accepting();
-  // New settings under the same name; sessions use them from their next request on.
-  void configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool);
+  // New settings under the same name; sessions use them from their next request on. `routed`: the
+  // pools of the routes, in their order.
+  void configure(std::shared_ptr<const ListenerSpec> spec, PoolView* pool,
+                 std::vector<PoolView*> routed);
 
   [[nodiscard]] const ListenerSpec& spec() const noexcept { return *spec_; }
   [[nodiscard]] const config::Listener& config() const noexcept { return spec_->config; }
-  [[nodiscard]] PoolView* pool() const noexcept { return pool_; }
+  // Where a request goes.
+  [[nodiscard]] PoolView* pool_for(const http::RequestHead& head) const noexcept {
+    return routed_.empty() ? pool_ : routed_pool(head);
+  }
+  // The newest view of the pool that `view` is one of; of the default pool where this listener no
+  // longer knows that one.
+  [[nodiscard]] PoolView* newest(const PoolView& view) const noexcept;
   [[nodiscard]] metrics::ListenerCells& cells() noexcept { return cells_; }
   [[nodiscard]] Context& context() noexcept { return context_; }
   [[nodiscard]] bool trusts(std::string_view client_ip) const {
@@ -69,6 +77,7 @@ class Listener {
   // Sessions without a request, the one that has waited longest first.
   using Waiting = boost::intrusive::list<IdleLink, boost::intrusive::constant_time_size<false>>;
 
+  [[nodiscard]] PoolView* routed_pool(const http::RequestHead& head) const noexcept;
   void bind(boost::system::error_code& error);
   void share(boost::system::error_code& error);
   void accept_soon();
@@ -84,6 +93,7 @@ class Listener {
   std::shared_ptr<const ListenerSpec> spec_;
   metrics::ListenerCells& cells_;
   PoolView* pool_ = nullptr;
+  std::vector<PoolView*> routed_;  // by the routes of the configuration
   Networks trusted_;
   boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol,
                                      boost::asio::io_context::executor_type>

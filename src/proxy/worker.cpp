@@ -84,10 +84,11 @@ class Worker::Impl {
   }
 
  private:
+  using Views = std::map<std::string, PoolView*>;
   using ServerKey = std::tuple<std::string, std::string, std::string>;  // pool, name, address
 
   Result<void> take_over(const WorkerState& state) {
-    std::map<std::string, PoolView*> views;
+    Views views;
     std::vector<std::unique_ptr<PoolView>> next;
     for (const auto& pool : state.routing->pools) {
       next.push_back(make_view(pool));
@@ -140,8 +141,7 @@ class Worker::Impl {
     return *slot;
   }
 
-  Result<void> take_over_listeners(const WorkerState& state,
-                                   const std::map<std::string, PoolView*>& views) {
+  Result<void> take_over_listeners(const WorkerState& state, const Views& views) {
     Result<void> result;
     std::vector<std::unique_ptr<Listener>> next;
     for (const auto& spec : state.listeners) {
@@ -152,7 +152,7 @@ class Worker::Impl {
       });
       if (known != listeners_.end()) {
         next.push_back(std::move(*known));
-        next.back()->configure(spec, pool);
+        next.back()->configure(spec, pool, routed(spec->config, views, pool));
         continue;
       }
       auto opened = std::make_unique<Listener>(context_, spec);
@@ -161,7 +161,7 @@ class Worker::Impl {
         if (result) result = open.error();
         continue;
       }
-      opened->configure(spec, pool);
+      opened->configure(spec, pool, routed(spec->config, views, pool));
       if (started_) opened->start_accepting();
       next.push_back(std::move(opened));
     }
@@ -177,12 +177,24 @@ class Worker::Impl {
 
   // The connections of a listener that left end with their next answer. Until then, through however
   // many changes, they are served by the pool that stands in for the one they knew.
-  static void give_stand_in(Listener& listener, const std::map<std::string, PoolView*>& views) {
+  static void give_stand_in(Listener& listener, const Views& views) {
     const auto same = views.find(listener.config().pool);
     PoolView* pool = same != views.end() ? same->second
                      : views.empty()     ? nullptr
                                          : views.begin()->second;
-    listener.configure(std::make_shared<const ListenerSpec>(listener.spec()), pool);
+    listener.configure(std::make_shared<const ListenerSpec>(listener.spec()), pool,
+                       routed(listener.config(), views, pool));
+  }
+
+  // The pools of its routes; `stand_in` for one that is gone.
+  static std::vector<PoolView*> routed(const config::Listener& config, const Views& views,
+                                       PoolView* stand_in) {
+    std::vector<PoolView*> pools;
+    for (const config::Route& route : config.routes) {
+      const auto found = views.find(route.pool);
+      pools.push_back(found == views.end() ? stand_in : found->second);
+    }
+    return pools;
   }
 
   // Connections to servers that no view of the newest snapshot names.

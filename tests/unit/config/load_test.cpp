@@ -98,6 +98,10 @@ listeners:
        uri_size: 8k, headers: 50, body_size: 1g}
     timeouts: {first_byte: 500ms, header: 1s, body: 2s, idle: 3s, write: 4s, request: 5s}
     forwarded: {trust: [10.0.0.0/8, "::1"], by: forwarded}
+    routes:
+      - {match: {host: IMG.example.com., path_prefix: /thumb/}, pool: a}
+      - {match: {host: "*.Example.com"}, pool: b, cache: y}
+      - {match: {path_prefix: /raw/}, pool: b, cache: off}
     debug_headers: on
 pools:
   b:
@@ -166,6 +170,9 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(web.timeouts, (ListenerTimeouts{500ms, 1s, 2s, 3s, 4s, 5s}));
   EXPECT_EQ(web.forwarded, (Forwarded{{{"10.0.0.0/8"}, {"::1/128"}}, ForwardedStyle::forwarded}));
   EXPECT_TRUE(web.debug_headers);
+  EXPECT_THAT(web.routes,
+              ElementsAre(Route{"img.example.com", "/thumb/", "a", std::nullopt},
+                          Route{"*.example.com", "", "b", "y"}, Route{"", "/raw/", "b", ""}));
   ASSERT_EQ(config.pools.size(), 2U);
   EXPECT_EQ(config.pools[0].name, "a");  // sorted
   const Pool& b = config.pools[1];

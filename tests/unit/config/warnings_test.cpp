@@ -92,7 +92,41 @@ TEST(Warnings, CachesThatGiveOnePageForAnother) {
 TEST(Warnings, ACacheThatNoPoolUses) {
   const Loaded loaded = test::loaded(std::string(test::kSmall) + "caches: {c: {}}\n");
   ASSERT_EQ(loaded.warnings.size(), 1U);
-  EXPECT_EQ(loaded.warnings[0].headline(), "main.yaml:7:10: caches.c: is used by no pool");
+  EXPECT_EQ(loaded.warnings[0].headline(),
+            "main.yaml:7:10: caches.c: is used by no pool and no route");
+}
+
+TEST(Warnings, ARouteThatNoRequestReaches) {
+  const auto warned = [](const std::string& first, const std::string& second) {
+    const Loaded loaded = test::loaded(
+        "listeners:\n  - name: web\n    address: 'h:80'\n    pool: p\n    routes:\n"
+        "      - {pool: p, match: {" +
+        first + "}}\n      - {pool: p, match: {" + second +
+        "}}\npools: {p: {servers: [{name: a, address: 'h:1'}]}}\n");
+    for (const Problem& warning : loaded.warnings)
+      EXPECT_EQ(warning.headline(),
+                "main.yaml:7:9: listeners[0].routes[1]: is never reached: all of it goes by the "
+                "route on line 6");
+    return !loaded.warnings.empty();
+  };
+  EXPECT_TRUE(warned("host: a", "host: A"));
+  EXPECT_TRUE(warned("host: a", "host: a, path_prefix: /x"));
+  EXPECT_TRUE(warned("path_prefix: /x", "host: a, path_prefix: /xy"));
+  EXPECT_TRUE(warned("host: '*.a'", "host: b.a"));
+  EXPECT_TRUE(warned("host: '*.a'", "host: '*.b.a'"));
+  EXPECT_FALSE(warned("host: '*.a'", "host: a"));
+  EXPECT_FALSE(warned("host: b.a", "host: '*.a'"));
+  EXPECT_FALSE(warned("host: '*.b.a'", "host: '*.a'"));
+  EXPECT_FALSE(warned("host: a, path_prefix: /x", "host: a"));
+  EXPECT_FALSE(warned("host: a", "path_prefix: /x"));
+}
+
+TEST(Warnings, ACacheThatOnlyARouteUsesIsUsed) {
+  EXPECT_THAT(test::loaded("listeners: [{name: web, address: 'h:80', pool: p, routes: "
+                           "[{match: {host: a}, pool: p, cache: c}]}]\n"
+                           "pools: {p: {servers: [{name: a, address: 'h:1'}]}}\ncaches: {c: {}}\n")
+                  .warnings,
+              IsEmpty());
 }
 
 TEST(Warnings, AreNotLookedForInABadConfiguration) {
