@@ -72,7 +72,7 @@ void Eviction::take_off(Node& node) noexcept {
   node.queue_ = Node::Queue::none;
 }
 
-void Eviction::insert(Node& node, std::uint64_t hash, std::uint64_t size) {
+void Eviction::insert(Node& node, std::uint64_t hash, std::uint32_t size) {
   node.hash_ = hash;
   node.size_ = size;
   node.requests_.store(0, std::memory_order_relaxed);
@@ -82,7 +82,7 @@ void Eviction::insert(Node& node, std::uint64_t hash, std::uint64_t size) {
     push(small_, Node::Queue::small, node);
 }
 
-void Eviction::resize(Node& node, std::uint64_t size) noexcept {
+void Eviction::resize(Node& node, std::uint32_t size) noexcept {
   Fifo& fifo = queue_of(node);
   fifo.octets = fifo.octets - node.size_ + size;
   node.size_ = size;
@@ -90,8 +90,8 @@ void Eviction::resize(Node& node, std::uint64_t size) noexcept {
 
 void Eviction::remove(Node& node) noexcept { take_off(node); }
 
-Eviction::Node* Eviction::evict() {
-  while (used() > capacity_) {
+Eviction::Node* Eviction::next_out() {
+  while (!small_.nodes.empty() || !main_.nodes.empty()) {
     const bool small_is_full = small_.octets > capacity_ / kSmallShare;
     Node* const out = (small_is_full && !small_.nodes.empty()) || main_.nodes.empty()
                           ? evict_from_small()

@@ -35,7 +35,8 @@ class Eviction {
       const std::uint8_t seen = requests_.load(std::memory_order_relaxed);
       if (seen < kMostCounted) requests_.store(seen + 1, std::memory_order_relaxed);
     }
-    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
     [[nodiscard]] bool is_in() const noexcept { return queue_ != Queue::none; }
 
    private:
@@ -48,7 +49,7 @@ class Eviction {
 
     Hook hook_;
     std::uint64_t hash_ = 0;
-    std::uint64_t size_ = 0;
+    std::uint32_t size_ = 0;
     std::atomic<std::uint8_t> requests_{0};
     Queue queue_ = Queue::none;
   };
@@ -58,14 +59,16 @@ class Eviction {
   Eviction(std::uint64_t capacity, std::size_t ghosts);
 
   // Takes the object in; the caller then makes room. `hash` of its key. REQUIRES: !node.is_in().
-  void insert(Node& node, std::uint64_t hash, std::uint64_t size);
+  void insert(Node& node, std::uint64_t hash, std::uint32_t size);
   // An object that grows while it fills, or shrinks. REQUIRES: node.is_in().
-  void resize(Node& node, std::uint64_t size) noexcept;
+  void resize(Node& node, std::uint32_t size) noexcept;
   // It left for another reason (purged, replaced). REQUIRES: node.is_in().
   void remove(Node& node) noexcept;
 
   // The object that must leave, taken off already; null: all fit. Call until it is null.
-  [[nodiscard]] Node* evict();
+  [[nodiscard]] Node* evict() { return used() > capacity_ ? next_out() : nullptr; }
+  // The one that leaves next, taken off already, whether or not all fit; null: nothing is in.
+  [[nodiscard]] Node* next_out();
 
   void set_capacity(std::uint64_t capacity) noexcept { capacity_ = capacity; }
   [[nodiscard]] std::uint64_t used() const noexcept { return small_.octets + main_.octets; }

@@ -94,20 +94,24 @@ std::optional<NotStored> refusal(const Asked& asked, const Answer& answer,
   return std::nullopt;
 }
 
+std::uint32_t narrow(Seconds seconds) {
+  return static_cast<std::uint32_t>(std::clamp<Seconds>(seconds, 0, kForever));
+}
+
 Terms terms_of(const Answer& answer, const Moments& moments, const Settings& settings) {
   const Directives& control = answer.control;
   Terms terms;
   terms.received_ms = moments.received_ms;
-  terms.initial_age = initial_age(answer, moments);
+  terms.initial_age = narrow(initial_age(answer, moments));
   terms.validate_always = control.no_cache;
   terms.never_stale = control.no_cache || control.must_revalidate || control.proxy_revalidate ||
                       control.s_maxage.has_value();
   terms.immutable = control.immutable;
   terms.has_validator = answer.has_etag || answer.last_modified.has_value();
-  terms.hidden_fields = control.no_cache_fields;
+  terms.for_authorized = allowed_despite_authorization(control);
   terms.stale_while_revalidate =
-      control.stale_while_revalidate.value_or(settings.stale_while_revalidate);
-  terms.stale_if_error = control.stale_if_error.value_or(settings.stale_if_error);
+      narrow(control.stale_while_revalidate.value_or(settings.stale_while_revalidate));
+  terms.stale_if_error = narrow(control.stale_if_error.value_or(settings.stale_if_error));
   return terms;
 }
 
@@ -160,7 +164,7 @@ Verdict judge(const Asked& asked, const Answer& answer, const Moments& moments,
   verdict.terms = terms_of(answer, moments, settings);
   const auto told = told_lifetime(answer, moments);
   const auto guessed = told ? std::nullopt : guessed_lifetime(answer, moments, settings);
-  verdict.terms.lifetime = told.value_or(guessed.value_or(0));
+  verdict.terms.lifetime = narrow(told.value_or(guessed.value_or(0)));
   // What is stale at once is still worth keeping when the origin can confirm it.
   const bool worth = verdict.terms.lifetime > verdict.terms.initial_age ||
                      verdict.terms.has_validator || verdict.terms.stale_while_revalidate > 0;
@@ -169,6 +173,8 @@ Verdict judge(const Asked& asked, const Answer& answer, const Moments& moments,
   if (!worth || !may) verdict.refused = NotStored::lifetime;
 
   verdict.dropped_fields = answer.control.private_fields;
+  for (const std::string& name : answer.control.no_cache_fields)
+    verdict.dropped_fields.push_back(name);
   if (answer.set_cookie && settings.set_cookie == SetCookie::strip)
     verdict.dropped_fields.emplace_back("set-cookie");
   return verdict;
@@ -177,7 +183,7 @@ Verdict judge(const Asked& asked, const Answer& answer, const Moments& moments,
 Seconds current_age(const Terms& terms, std::int64_t now_ms) noexcept {
   // A clock that went back makes nothing younger than it was when it came.
   const Seconds residence = in_seconds(std::max<std::int64_t>(0, now_ms - terms.received_ms));
-  return std::min(terms.initial_age + residence, kForever);
+  return std::min<Seconds>(terms.initial_age + residence, kForever);
 }
 
 Use use_of(const Terms& terms, const Asked& asked, std::int64_t now_ms,
@@ -203,7 +209,8 @@ Use use_of(const Terms& terms, const Asked& asked, std::int64_t now_ms,
 }
 
 bool may_stand_in(const Terms& terms, std::int64_t now_ms) noexcept {
-  return !terms.never_stale && current_age(terms, now_ms) < terms.lifetime + terms.stale_if_error;
+  return !terms.never_stale &&
+         current_age(terms, now_ms) < Seconds{terms.lifetime} + terms.stale_if_error;
 }
 
 bool invalidates(http::Method method, unsigned status) noexcept {

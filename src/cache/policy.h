@@ -68,17 +68,20 @@ struct Answer {
 [[nodiscard]] Answer answer_of(std::string_view octets, const http::ResponseHead& head,
                                std::span<const std::string_view> targeted, const Moments& moments);
 
-// How an answer may be used once it is stored.
+// How an answer may be used once it is stored. Kept with every stored answer, so it is small:
+// seconds, at most kForever.
 struct Terms {
-  std::int64_t received_ms = 0;
-  Seconds initial_age = 0;  // when it was received (4.2.3)
-  Seconds lifetime = 0;
-  Seconds stale_while_revalidate = 0, stale_if_error = 0;
-  bool validate_always = false;  // no-cache
-  bool never_stale = false;      // must-revalidate and what implies it
-  bool immutable = false;
-  bool has_validator = false;
-  std::vector<std::string> hidden_fields;  // no-cache="…": left out of what is not validated
+  std::int64_t received_ms = 0;    // by any clock that does not go back; see current_age()
+  std::uint32_t initial_age = 0;   // when it was received (4.2.3)
+  std::uint32_t lifetime = 0;
+  std::uint32_t stale_while_revalidate = 0, stale_if_error = 0;
+  bool validate_always : 1 = false;  // no-cache
+  bool never_stale : 1 = false;      // must-revalidate and what implies it
+  bool immutable : 1 = false;
+  bool has_validator : 1 = false;
+  bool for_authorized : 1 = false;  // may answer requests with Authorization (3.5)
+
+  friend bool operator==(const Terms&, const Terms&) = default;
 };
 
 // Why an answer is not stored.
@@ -97,7 +100,9 @@ enum class NotStored : std::uint8_t {
 struct Verdict {
   std::optional<NotStored> refused;
   Terms terms;                              // when it is stored
-  std::vector<std::string> dropped_fields;  // private="…" and, by `strip`, set-cookie; lower case
+  // Of the answer, but not of what is stored: private="…", no-cache="…" and, by `strip`,
+  // set-cookie; lower case.
+  std::vector<std::string> dropped_fields;
 };
 [[nodiscard]] Verdict judge(const Asked& asked, const Answer& answer, const Moments& moments,
                             const Settings& settings);

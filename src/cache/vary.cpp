@@ -128,4 +128,29 @@ bool matches(std::span<const Selector> stored, std::string_view request,
       stored, [&](const Selector& one) { return selector(one.name, request, fields) == one; });
 }
 
+// No field holds a NUL.
+std::string pack(std::span<const Selector> selectors) {
+  std::string out;
+  for (const Selector& one : selectors)
+    out.append(one.name).append(1, '\0').append(one.present ? "+" : "-").append(one.value) += '\0';
+  return out;
+}
+
+std::vector<Selector> unpack(std::string_view packed) {
+  const auto next = [&] {
+    const std::string_view part = packed.substr(0, packed.find('\0'));
+    packed.remove_prefix(part.size() + 1);
+    return part;
+  };
+  std::vector<Selector> out;
+  while (!packed.empty()) {
+    Selector& one = out.emplace_back();
+    one.name = next();
+    const std::string_view value = next();
+    one.present = value.front() == '+';
+    one.value = value.substr(1);
+  }
+  return out;
+}
+
 }  // namespace clockwise::cache

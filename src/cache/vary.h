@@ -33,4 +33,8 @@ struct Selector {
 [[nodiscard]] bool matches(std::span<const Selector> stored, std::string_view request,
                            std::span<const http::FieldLine> fields);
 
+// The same as octets, for storing: equal selectors give equal text, none gives none.
+[[nodiscard]] std::string pack(std::span<const Selector> selectors);
+[[nodiscard]] std::vector<Selector> unpack(std::string_view packed);
+
 }  // namespace clockwise::cache

@@ -112,6 +112,19 @@ struct alignas(64) PoolCells {
   Cell remapped_requests;                  // since start, all swaps
 };
 
+enum class CacheResult : std::uint8_t { hit, stale, revalidated, miss, collapsed, bypass };
+enum class CacheFetch : std::uint8_t { miss, revalidate, background, prefetch };
+enum class Revalidation : std::uint8_t { not_modified, replaced, failed };
+
+// One pool with a cache (section 9).
+struct alignas(64) CacheCells {
+  std::array<Cell, 6> requests;       // by CacheResult
+  std::array<Cell, 4> fetches;        // by CacheFetch
+  std::array<Cell, 3> revalidations;  // by Revalidation
+  Cell sent_from_store, sent_from_origin;  // octets of bodies
+  Cell waiting;                            // gauge: requests for another one's fetch
+};
+
 // One listener (section 8).
 struct alignas(64) ListenerCells {
   std::array<Cell, 5> requests;        // by Code; other = aborted

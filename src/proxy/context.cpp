@@ -10,7 +10,8 @@ Context::Context(std::size_t worker_index, std::shared_ptr<const Admission> shar
     : sessions(sizeof(Session)),
       worker(worker_index),
       admission(std::move(shared)),
-      request_ids(seed) {
+      request_ids(seed),
+      random_(seed) {
   loop.descriptors = admission->server_descriptors;
 }
 

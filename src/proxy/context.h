@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ctime>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,7 @@ struct PoolView {
   std::shared_ptr<const upstream::Pool> pool;
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
   metrics::PoolCells* cells = nullptr;
+  metrics::CacheCells* cache_cells = nullptr;  // null: the pool has no cache
   upstream::RecentRequests* recent = nullptr;
   PoolMemory* memory = nullptr;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
@@ -93,11 +95,15 @@ class Context {
   [[nodiscard]] Exchange& take_exchange();
   void give_back(Exchange& exchange);
 
+  // Where chance spreads what would else happen at once; no secret.
+  [[nodiscard]] std::uint64_t random() noexcept { return random_(); }
+
   // The Date of this second (RFC 9110 6.6.1).
   [[nodiscard]] std::string_view date();
 
  private:
   std::vector<std::unique_ptr<Exchange>> free_;
+  std::mt19937_64 random_;
   std::time_t date_second_ = 0;
   http::Date date_{0};
 };

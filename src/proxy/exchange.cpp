@@ -91,7 +91,14 @@ void Exchange::start(Session& session) {
 
   view_ = session.listener().pool_for(head);
   ++view_->users;
+  if (view_->pool->cache && ask_cache()) return;
+  choose_server();
+}
+
+// REQUIRES: Context::request is this request's head.
+void Exchange::choose_server() {
   const upstream::Pool& pool = *view_->pool;
+  routed_ = true;
   retries_left_ = pool.config.retry.attempts;
   last_failure_ = Failure::no_server;
   view_->memory->retries.deposit(pool.config.retry.budget);
@@ -155,6 +162,7 @@ void Exchange::time_out_head(Session& session) {
 // The proxy answers by itself. What is left of the request is not read: unless it was complete, the
 // connection ends after the answer.
 void Exchange::reply(unsigned status, std::string_view proxy_status, std::string_view text) {
+  if (fetch_) return fetch_failed(status, proxy_status, text);
   phase_ = Phase::replying;
   end_hedge(metrics::Hedged::cancelled);
   status_ = static_cast<std::uint16_t>(status);
@@ -171,11 +179,10 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   answer.client_minor_version = minor_version_;
   answer.date = context_.date();
   // No server answers, but the key has its place all the same.
-  if (view_ != nullptr && session_->listener().config().debug_headers) {
-    context_.key.clear();
-    add_placement(context_.key);
-    answer.extra = context_.key;
-  }
+  context_.key.clear();
+  if (view_ != nullptr && session_->listener().config().debug_headers) add_placement(context_.key);
+  if (add_cache_status(context_.key)) count_cached();
+  answer.extra = context_.key;
   http::render(answer, context_.text);
   context_.pieces.clear();
   context_.pieces.passing(context_.text);
@@ -201,11 +208,13 @@ void Exchange::count_answer() {
 // Once a request.
 void Exchange::count_request(Code code) {
   if (!std::exchange(request_open_, false)) return;
-  metrics::ListenerCells& cells = session_->listener().cells();
-  cells.in_flight.sub();
-  at(cells.requests, code).add();
-  if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - started_ns_);
-  if (view_ == nullptr) return;
+  if (!fetch_) {
+    metrics::ListenerCells& cells = session_->listener().cells();
+    cells.in_flight.sub();
+    at(cells.requests, code).add();
+    if (code != Code::other) cells.duration.observe(context_.loop.now_ns() - started_ns_);
+  }
+  if (!routed_) return;
   const bool home = !unanswered_ && target_index_ == home_;
   at(view_->cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
   if (target_ != nullptr) view_->recent->add({hash_, now(), from_cache_});
@@ -232,6 +241,7 @@ void Exchange::finish() {
 
 // An answer that was begun cannot be completed; the client must be able to see that.
 void Exchange::cut(std::string_view reason) {
+  if (fetch_) return fetch_cut();
   Session& session = *session_;
   reason_ = reason;
   drop_server();
@@ -250,6 +260,7 @@ void Exchange::cut_by_server(Failure failure, std::string_view reason) {
 void Exchange::client_left() { cut("client closed the connection"); }
 
 void Exchange::abandon() {
+  if (fetch_) view_->pool->cache->store->cut(*fetch_->fill);
   reason_ = "stopped";
   drop_server();
   count_request(Code::other);
@@ -264,6 +275,7 @@ void Exchange::leave_session() {
   if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
   if (waiter_.waiting()) target_->leave(waiter_);
   leave_trial();
+  leave_cache();
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;
@@ -284,7 +296,7 @@ void Exchange::leave_session() {
   keep_alive_ = replayable_ = true;
   accepts_json_ = passing_refused_ = fresh_tried_ = request_written_ = server_failed_writing_ =
       false;
-  unanswered_ = answer_started_ = server_keep_alive_ = no_body_answer_ = false;
+  unanswered_ = answer_started_ = server_keep_alive_ = no_body_answer_ = routed_ = false;
   sent_to_client_ = 0;
   logged_ = has_made_id_ = false;
   log_text_.clear();
@@ -331,6 +343,7 @@ void Exchange::on_deadline(io::Milliseconds time) {
     due_ = io::Deadlines::kNever;
     if (awaited_ == Side::client) return client_moves() ? await_client() : client_too_slow();
     if (phase_ == Phase::queued) return waited_too_long();
+    if (phase_ == Phase::waiting) return waited_for_fill();
     return answer_due_ <= time ? fail(Failure::total) : server_too_slow();
   }
   if (watch_due_ <= time) {
@@ -369,7 +382,9 @@ void Exchange::client_too_slow() {
   reply(408, {}, "the request body did not arrive in time");
 }
 
-void Exchange::watch_client() { watch_due_ = now() + kWatchClientAfter; }
+void Exchange::watch_client() {
+  if (!fetch_) watch_due_ = now() + kWatchClientAfter;
+}
 
 void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   context_.loop.refresh();
@@ -377,6 +392,7 @@ void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   if (phase_ == Phase::queued) return on_client_read_in_queue(error);
   // What comes before its turn stays in the buffer; an end is found again by the next read. A
   // client that half-closed after a whole request still gets its answer.
+  if (phase_ == Phase::waiting) return on_client_read_in_queue(error);
   const bool body_is_due = !request_body_.done() && phase_ != Phase::connecting &&
                            phase_ != Phase::replying && to_server_.empty();
   if (!body_is_due) return;
@@ -401,6 +417,7 @@ void Exchange::on_client_writable(const io::error_code& error) {
   context_.loop.refresh();
   if (error) return client_left();
   if (splice_ && splice_->towards_client()) return run_splice();
+  if (phase_ == Phase::stored) return stored_written(to_client_.flush(session_->client()));
   response_written(to_client_.flush(session_->client()));
 }
 

@@ -6,6 +6,10 @@
 //
 // In order: start -> lease -> (wait) -> (connect) -> send_request -> [relay the request body] ->
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
+//
+// With a cache the order is: start -> ask_cache -> [wait for a fetch] -> answer_from -> send_stored
+// -> finish. The fetch is an exchange of its own: fetch -> lease -> ... -> read_response_head ->
+// begin_fill -> [fill] -> end_fetch.
 #pragma once
 
 #include <array>
@@ -17,10 +21,14 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/serve.h"
+#include "cache/store.h"
 #include "http/cache_answer.h"
 #include "proxy/body.h"
 #include "proxy/context.h"
 #include "proxy/decide.h"
+#include "proxy/fetch.h"
+#include "proxy/fill_watch.h"
 #include "proxy/hedge.h"
 #include "proxy/outbox.h"
 #include "proxy/splice.h"
@@ -30,12 +38,20 @@ namespace clockwise::proxy {
 
 class Session;
 
-class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedge::Owner {
+class Exchange final : upstream::ServerConnection::User,
+                       HedgeClock::Place,
+                       Hedge::Owner,
+                       FillWatch::Owner,
+                       FillNudge::Owner {
  public:
   explicit Exchange(Context& context) noexcept : context_(context) {}
 
   // Begins with the head in Context::request, which stands at the front of the client's buffer.
   void start(Session& session);
+  // Begins a fetch for the store: its request stands in the buffer of a session without a client.
+  void fetch(Session& session, Fetch fetch);
+  // The same, but that request cannot be made.
+  void refuse_fetch(Session& session, Fetch fetch);
   // The head was refused by the scanner: answers and ends.
   void refuse(Session& session);
   // No whole head came in time: 408.
@@ -58,13 +74,16 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
     sending,
     head,
     body,
-    replying
+    replying,
+    waiting,  // for a fetch
+    stored    // an answer from the store goes out
   };
   enum class Side : std::uint8_t { client, server };
 
   // exchange.cpp: begin, account, end
   void begin(Session& session);
   void turn_away();
+  void choose_server();
   [[nodiscard]] std::uint64_t position(const ring::Ring& ring, const http::KeyTemplate& key);
   [[nodiscard]] std::string_view key_of(const http::KeyTemplate& key);
   void reply(unsigned status, std::string_view proxy_status, std::string_view text);
@@ -153,13 +172,71 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   void on_server_end(const io::error_code& error);
   void read_response_head();
   [[nodiscard]] bool pass_interim();
+  [[nodiscard]] bool relay_interim(std::string_view octets, const http::ResponseHead& head);
+  void answer_came();
+  void answer_counts();
   void begin_response();
   [[nodiscard]] bool add_response_body(std::size_t at);
-  [[nodiscard]] std::string_view debug_headers();
+  [[nodiscard]] std::string_view own_lines();
   void response_written(Outbox::Result result);
   void relay_response_body();
   void response_progress();
+  [[nodiscard]] bool server_is_reusable();
   void answer_awaits(Side side);
+
+  // exchange_cache.cpp: the client is answered from the store
+  [[nodiscard]] bool ask_cache();
+  [[nodiscard]] bool look_up();
+  [[nodiscard]] bool join_fetch(const cache::Wanted& wanted, const cache::Store::Found& found);
+  [[nodiscard]] cache::Asked asked() const;
+  [[nodiscard]] std::string_view cache_key();
+  [[nodiscard]] bool try_again();
+  void begin_fetch(const std::shared_ptr<cache::Fill>& fill, const cache::ObjectRef& stale,
+                   metrics::CacheFetch reason, bool reads);
+  void fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef& object,
+                    metrics::CacheFetch reason);
+  [[nodiscard]] bool wants_refresh(const cache::Object& object) const;
+  void await_fill();
+  [[nodiscard]] bool more_is_there();
+  void on_fill() override;
+  void fill_changed();
+  void fill_begun();
+  void fill_failed();
+  void waited_for_fill();
+  [[nodiscard]] bool stale_is_usable() const;
+  void answer_stale();
+  void leave_fill();
+  void go_on_alone();
+  void take_answer(Exchange& fetch);
+  void answer_from(cache::ObjectRef object, std::uint64_t length, metrics::CacheResult result);
+  void write_stored_head(const cache::Served& served, std::uint64_t length);
+  void begin_part(const cache::ByteRange& part);
+  [[nodiscard]] bool next_part();
+  void part_head(const cache::ByteRange& part, std::string& out) const;
+  [[nodiscard]] std::uint64_t multipart_length() const;
+  void send_stored();
+  void send_stored_chunks();
+  void count_sent(std::uint64_t of_body);
+  void stored_written(Outbox::Result result);
+  void stored_done();
+  [[nodiscard]] bool add_cache_status(std::string& lines) const;
+  [[nodiscard]] static std::string quoted(std::string_view text);
+  void count_cached();
+  void see_invalidation();
+  void leave_cache();
+
+  // exchange_fetch.cpp: the fetch that fills the store
+  void begin_fill();
+  void shorten(cache::Terms& terms);
+  [[nodiscard]] bool keep_answer();
+  void confirm_stored(const cache::Moments& moments);
+  void not_shared(bool remember, bool too_large);
+  void fill(std::size_t at);
+  void fill_on();
+  void fetch_failed(unsigned status, std::string_view proxy_status, std::string_view text);
+  void fetch_cut();
+  void on_nudge() override;
+  void end_fetch();
 
   // exchange_splice.cpp: big plain bodies
   [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to,
@@ -183,6 +260,26 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   };
   Refused refused_;
   std::unique_ptr<Hedge> hedge_;  // rare, and gone with the answer
+
+  // What the client gets from the store.
+  struct Stored {
+    cache::ObjectRef object;  // that goes out, or the stale one at hand
+    cache::Cursor cursor;
+    std::uint64_t skip = 0;  // octets up to the part that goes out
+    std::uint64_t end = 0;   // of the part that goes out; kUnknown: of a body whose end is not known
+    std::vector<cache::ByteRange> parts;  // of multipart/byteranges
+    std::size_t next_part = 0;
+    std::string boundary;
+    bool ended = false;  // the last chunk went out
+  };
+  Stored stored_;
+  cache::Wish wish_;
+  std::shared_ptr<FillWatch> watch_;  // null: waits for no fetch
+  std::unique_ptr<Fetch> fetch_;      // null: this exchange has a client
+  Exchange* leads_ = nullptr;         // the fetch that was begun for this request
+  std::string for_reader_only_;       // lines of the answer that are not stored
+  // Of an unsafe request: what its success makes doubtful.
+  std::string target_key_, target_authority_, target_uri_;
 
   BodyReader request_body_;
   BodyWriter request_writer_;
@@ -212,6 +309,14 @@ class Exchange final : upstream::ServerConnection::User, HedgeClock::Place, Hedg
   Failure last_failure_ = Failure::no_server;
   std::uint16_t status_ = 0;
   Phase phase_ = Phase::over;
+  // Why the cache did not answer by itself (RFC 9211 2.2).
+  enum class Forwarded : std::uint8_t { no, uri_miss, vary_miss, stale, request, method, bypass };
+  Forwarded forwarded_ = Forwarded::no;
+  metrics::CacheResult result_ = metrics::CacheResult::bypass;
+  std::uint8_t cache_tries_ = 0;
+  bool asked_cache_ = false;
+  bool routed_ = false;           // a server was to answer it
+  bool reader_of_fetch_ = false;  // a fetch was begun for it
   Side awaited_ = Side::server;
   http::CacheAnswer from_cache_ = http::CacheAnswer::unknown;
   http::Method method_ = http::Method::get;

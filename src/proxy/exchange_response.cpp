@@ -12,7 +12,7 @@ void Exchange::on_server_read(const io::error_code& error, std::size_t n) {
   context_.loop.refresh();
   if (error) return on_server_end(error);
   target_->cells().received_bytes.add(n);
-  if (answer_started_) return relay_response_body();
+  if (answer_started_) return fetch_ ? fill(0) : relay_response_body();
   read_response_head();
 }
 
@@ -37,6 +37,7 @@ void Exchange::on_server_end(const io::error_code& error) {
     return cut_by_server(Failure::reset, "the server cut its answer");
   }
   server_keep_alive_ = false;
+  if (fetch_) return fill(0);
   count_answer();
   context_.pieces.clear();
   context_.pieces.staying(response_writer_.after(0, true));
@@ -74,23 +75,35 @@ bool Exchange::pass_interim() {
     fail(Failure::protocol);
     return false;
   }
+  if (fetch_) {
+    // Of the many who may wait only the one for whom it was asked hears of it. That it has gone, it
+    // finds out by itself.
+    if (fetch_->reader != nullptr) (void)fetch_->reader->relay_interim(in.view(), head);
+    in.consume(head.size);
+    return true;
+  }
+  const bool went_out = relay_interim(in.view(), head);
+  in.consume(head.size);
+  if (!went_out) client_left();
+  return went_out;
+}
+
+// False: the client has gone.
+bool Exchange::relay_interim(std::string_view octets, const http::ResponseHead& head) {
   Outbox::Result result = Outbox::Result::sent;
   if (minor_version_ >= 1) {
     context_.gather.clear();
-    http::rewrite_interim(in.view().substr(0, head.size), head, context_.gather);
+    http::rewrite_interim(octets.substr(0, head.size), head, context_.gather);
     context_.pieces.begin_with(context_.gather.slices());
     const bool was_empty = to_client_.empty();
     result = to_client_.send(session_->client(), context_.pieces);
     session_->listener().cells().sent_bytes.add(to_client_.take_octets());
     if (result == Outbox::Result::blocked && was_empty) session_->client().wait_writable();
   }
-  in.consume(head.size);
-  if (result != Outbox::Result::failed) return true;
-  client_left();
-  return false;
+  return result != Outbox::Result::failed;
 }
 
-void Exchange::begin_response() {
+void Exchange::answer_came() {
   io::Buffer& in = server_->stream().in();
   const http::ResponseHead& head = context_.response;
   status_ = head.status;
@@ -99,6 +112,21 @@ void Exchange::begin_response() {
   server_keep_alive_ = head.keep_alive && head.reusable;
   no_body_answer_ = method_ == http::Method::head || head.status == 204 || head.status == 304;
   response_body_.reset(head.body);
+}
+
+// Another server is not asked any more: this is the answer.
+void Exchange::answer_counts() {
+  answer_due_ = io::Deadlines::kNever;
+  release_refused();
+  end_hedge(metrics::Hedged::lost);
+  if (view_->pool->config.hedge) note_latency();
+}
+
+void Exchange::begin_response() {
+  if (fetch_) return begin_fill();
+  answer_came();
+  io::Buffer& in = server_->stream().in();
+  const http::ResponseHead& head = context_.response;
   const http::BodyKind framing = client_framing(head.body.kind, minor_version_);
   response_writer_.reset(framing);
   // An answer before the request was read to its end: what follows on the wire is not a request.
@@ -112,26 +140,29 @@ void Exchange::begin_response() {
   to.body = {framing, head.body.length};
   to.head_or_no_body = no_body_answer_;
   to.date = context_.date();
-  if (session_->listener().config().debug_headers) to.extra = debug_headers();
+  to.extra = own_lines();
   context_.gather.clear();
   http::rewrite_response(in.view().substr(0, head.size), head, to, context_.gather);
   context_.pieces.begin_with(context_.gather.slices());
   response_octets_ = head.size;
   if (!add_response_body(head.size)) return fail(Failure::protocol);
   answer_started_ = true;
-  answer_due_ = io::Deadlines::kNever;
-  release_refused();
-  end_hedge(metrics::Hedged::lost);
-  if (view_->pool->config.hedge) note_latency();
+  answer_counts();
   phase_ = Phase::body;
   if (to_server_.empty() && !splice_) release_request_octets();
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 
-std::string_view Exchange::debug_headers() {
+std::string_view Exchange::own_lines() {
   context_.text.clear();
-  context_.text.append("Clockwise-Server: ").append(target_->name()).append("\r\n");
-  add_placement(context_.text);
+  if (session_->listener().config().debug_headers) {
+    context_.text.append("Clockwise-Server: ").append(target_->name()).append("\r\n");
+    add_placement(context_.text);
+  }
+  if (asked_cache_) {
+    see_invalidation();
+    if (add_cache_status(context_.text)) count_cached();
+  }
   return context_.text;
 }
 
@@ -179,11 +210,7 @@ void Exchange::response_progress() {
   server.in().consume(response_octets_);
   response_octets_ = 0;
   if (response_body_.done()) {
-    // Octets beyond the answer belong to nobody: that connection is not used again. Where a read
-    // took all that it had room for, or a splice all that it wanted, there may be more.
-    const bool reusable = server_keep_alive_ && server.in().empty() && request_body_.done() &&
-                          to_server_.empty() && !server_failed_writing_ &&
-                          (server.drained() || !server.has_news());
+    const bool reusable = server_is_reusable();
     count_answer();
     release_server(reusable);
     return finish();
@@ -192,6 +219,15 @@ void Exchange::response_progress() {
   server.release_empty_block();
   server.read_soon();
   answer_awaits(Side::server);
+}
+
+// Octets beyond the answer belong to nobody: that connection is not used again. Where a read took
+// all that it had room for, or a splice all that it wanted, there may be more.
+bool Exchange::server_is_reusable() {
+  io::Stream& server = server_->stream();
+  return server_keep_alive_ && server.in().empty() && request_body_.done() &&
+         to_server_.empty() && !server_failed_writing_ &&
+         (server.drained() || !server.has_news());
 }
 
 // Who must make the next move for the answer to go on.

@@ -233,7 +233,7 @@ void Listener::admit(int descriptor, const sockaddr_storage& address) {
 bool Listener::has_room(int descriptor) {
   if (descriptor >= context_.admission->client_descriptors && !context_.loop.free_descriptors())
     return false;
-  return sessions_.size() < spec_->max_connections_per_worker || close_idle(1) > 0;
+  return sessions_.size() - fetches_ < spec_->max_connections_per_worker || close_idle(1) > 0;
 }
 
 std::size_t Listener::close_idle(std::size_t most) {
@@ -262,7 +262,16 @@ std::size_t Listener::close_some(Waiting& waiting, std::size_t most, std::uint64
   return closed;
 }
 
+void Listener::begin_fetch(const Session& session, std::string_view request, Fetch fetch) {
+  auto* fetching = new (context_.sessions) Session(*this, session.client_ip(), session.trusted());
+  fetching->slot = static_cast<std::uint32_t>(sessions_.size());
+  sessions_.push_back(fetching);
+  ++fetches_;
+  fetching->start_fetch(request, std::move(fetch));
+}
+
 void Listener::leave(Session& session) {
+  if (!session.has_client()) --fetches_;
   if (session.counted()) spec_->counters->clients.leave(session.client_ip());
   const std::uint32_t slot = session.slot;
   sessions_[slot] = sessions_.back();

@@ -23,6 +23,7 @@
 namespace clockwise::proxy {
 
 class Session;
+struct Fetch;
 
 // The place of a session among those without a request, idle or lingering.
 using IdleLink =
@@ -57,6 +58,8 @@ class Listener {
     return trusted_.contains(client_ip);
   }
 
+  // Fetches for the store, on behalf of the client of `session`.
+  void begin_fetch(const Session& session, std::string_view request, Fetch fetch);
   void leave(Session& session);
   // It waits for a request; `first`: it has not had one yet.
   void now_idle(IdleLink& session, bool first) { (first ? silent_ : idle_).push_back(session); }
@@ -102,6 +105,7 @@ class Listener {
   bool accepting_ = false;
   bool draining_ = false;
   std::vector<Session*> sessions_;
+  std::size_t fetches_ = 0;  // of them without a client
   Waiting idle_, silent_, lingering_;
 };
 

@@ -25,6 +25,7 @@ class Pieces {
     count_ = 0;
     passing_ = 0;
     size_ = 0;
+    passing_size_ = 0;
   }
 
   // A head, in place of what was here.
@@ -36,6 +37,7 @@ class Pieces {
   void passing(std::string_view text) noexcept {
     add(text);
     passing_ = count_;
+    passing_size_ = size_;
   }
   // Octets that stay in place until they are sent, and static text.
   void staying(std::string_view text) noexcept { add(text); }
@@ -43,6 +45,8 @@ class Pieces {
   [[nodiscard]] std::span<const iovec> all() const noexcept { return {pieces_, count_}; }
   [[nodiscard]] std::size_t passing_count() const noexcept { return passing_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t passing_size() const noexcept { return passing_size_; }
+  [[nodiscard]] bool full() const noexcept { return count_ == kMost; }
 
   static constexpr std::size_t kMost = 80;  // Gather::kMostSlices and the body's three
 
@@ -57,6 +61,7 @@ class Pieces {
   std::size_t count_ = 0;
   std::size_t passing_ = 0;  // the first so many pieces are passing text
   std::size_t size_ = 0;
+  std::size_t passing_size_ = 0;
 };
 
 class Outbox {
@@ -75,6 +80,24 @@ class Outbox {
     if (written.error) return fail();
     if (written.size == pieces.size()) return Result::sent;
     keep(pieces, written.size);
+    return Result::blocked;
+  }
+
+  // The same, but of what stays in place the caller writes the rest again; `staid` is how much of
+  // it went out. REQUIRES: empty().
+  [[nodiscard]] Result send_some(io::Stream& to, const Pieces& pieces, std::size_t& staid) {
+    const auto written = to.write(pieces.all());
+    octets_ += written.size;
+    staid = 0;
+    if (written.error) return fail();
+    if (written.size >= pieces.passing_size()) {
+      staid = written.size - pieces.passing_size();
+      return written.size == pieces.size() ? Result::sent : Result::blocked;
+    }
+    rest_ = std::make_unique<Rest>();
+    for (const iovec& piece : pieces.all().first(pieces.passing_count()))
+      rest_->text.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    rest_->text_sent = written.size;
     return Result::blocked;
   }
 

@@ -30,8 +30,36 @@ Session::Session(Listener& listener, int family, int descriptor, std::string_vie
       client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
       trusted_(listener.trusts(client_ip)),
       counted_(counted),
+      has_client_(true),
       ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
   std::ranges::copy(client_ip, ip_.begin());
+}
+
+Session::Session(Listener& listener, std::string_view client_ip, bool trusted)
+    : listener_(listener),
+      client_(io::make_stream(listener.context().loop, *this)),
+      trusted_(trusted),
+      counted_(false),
+      has_client_(false),
+      ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
+  std::ranges::copy(client_ip, ip_.begin());
+  client_->close();
+}
+
+void Session::start_fetch(std::string_view request, Fetch fetch) {
+  Context& context = listener_.context();
+  io::Buffer& in = client_->in();
+  in.reserve(request.size());
+  char* const place = in.tail();
+  std::ranges::copy(request, place);
+  in.commit(place, request.size());
+  constexpr http::HeadLimits kNone{.size = UINT32_MAX, .fields = UINT32_MAX};
+  const auto progress = http::scan_request(in.view(), kNone, context.request, scanned_);
+  head_started_ns_ = context.loop.now_ns();
+  state_ = State::exchange;
+  exchange_ = &context.take_exchange();
+  if (progress == http::Progress::complete) return exchange_->fetch(*this, std::move(fetch));
+  exchange_->refuse_fetch(*this, std::move(fetch));
 }
 
 void Session::start() {
@@ -42,6 +70,10 @@ void Session::start() {
 
 void Session::become(State to) noexcept {
   if (state_ == to) return;
+  if (!has_client_) {
+    state_ = to;
+    return;
+  }
   metrics::ListenerCells& cells = listener_.cells();
   if (IdleLink::is_linked()) IdleLink::unlink();
   if (state_ == State::idle) {
@@ -175,6 +207,7 @@ void Session::go_on_next_turn() {
 
 void Session::exchange_done(bool keep, bool clean) {
   exchange_ = nullptr;
+  if (!has_client_) return leave(false);
   if (keep) {
     become(State::idle);
     if (reading_heads_) return;  // the loop in read_head() goes on

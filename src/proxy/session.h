@@ -14,6 +14,7 @@
 #include "io/loop.h"
 #include "io/stream.h"
 #include "proxy/context.h"
+#include "proxy/fetch.h"
 #include "proxy/listener.h"
 
 namespace clockwise::proxy {
@@ -26,9 +27,13 @@ class Session final : public io::Stream::Owner,
  public:
   // `counted`: it counts as one of its client's connections (limits.per_client).
   Session(Listener& listener, int family, int descriptor, std::string_view client_ip, bool counted);
+  // Without a client, for one fetch on behalf of `client_ip`: see start_fetch().
+  Session(Listener& listener, std::string_view client_ip, bool trusted);
   ~Session() override = default;
 
   void start();
+  // `request`: a whole head as a client would send it.
+  void start_fetch(std::string_view request, Fetch fetch);
   // Stops at the next chance: with the answer under way, or soon when no request comes.
   void drain();
   void drop();  // now, whatever is under way
@@ -42,6 +47,7 @@ class Session final : public io::Stream::Owner,
   [[nodiscard]] std::string_view client_ip() const noexcept { return {ip_.data(), ip_size_}; }
   [[nodiscard]] bool trusted() const noexcept { return trusted_; }
   [[nodiscard]] bool counted() const noexcept { return counted_; }
+  [[nodiscard]] bool has_client() const noexcept { return has_client_; }
   // Whether another request may follow the one under way.
   [[nodiscard]] bool may_go_on() const noexcept {
     const std::uint32_t limit = listener_.config().limits.requests;
@@ -90,6 +96,7 @@ class Session final : public io::Stream::Owner,
   State state_ = State::idle;
   bool trusted_ = false;
   const bool counted_;
+  const bool has_client_;
   bool reading_heads_ = false;  // in the loop of read_head()
   std::uint8_t ip_size_ = 0;
   std::array<char, 46> ip_;

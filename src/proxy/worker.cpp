@@ -107,6 +107,7 @@ class Worker::Impl {
     auto view = std::make_unique<PoolView>();
     view->pool = pool;
     view->cells = &pool->counters->cells.at(context_.worker);
+    if (pool->cache) view->cache_cells = &pool->cache_counters->cells.at(context_.worker);
     view->recent = &pool->recent->by_worker.at(context_.worker);
     view->memory = &memory_of(pool->config.name);
     if (pool->watch) {
@@ -237,6 +238,8 @@ class Worker::Impl {
                       static_cast<std::uint64_t>(used.tv_nsec);
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
     for (auto& [key, servers] : servers_) servers->on_tick();
+    for (const auto& view : views_)
+      if (view->pool->cache) view->pool->cache->store->sweep(static_cast<std::int64_t>(context_.loop.now()));
     if (!old_views_.empty() || !leaving_.empty()) tidy();
     tell_when_drained();
   }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "cache/policy.h"
+#include "cache/store.h"
 #include "config/model.h"
 #include "http/key_template.h"
 #include "metrics/cells.h"
@@ -59,6 +61,23 @@ struct PoolCounters {
   metrics::PerWorker<metrics::PoolCells> cells;
 };
 
+// What one pool has counted at one cache.
+struct CacheCounters {
+  CacheCounters(std::string pool_name, std::string cache_name, std::size_t workers)
+      : pool(std::move(pool_name)), cache(std::move(cache_name)), cells(workers) {}
+  const std::string pool, cache;
+  metrics::PerWorker<metrics::CacheCells> cells;
+};
+
+// A cache as the pools use it. The store outlives every reload that leaves its size alone.
+struct Cache {
+  config::Cache config;
+  cache::Settings policy;
+  http::KeyTemplate key;
+  std::vector<std::string_view> targeted;  // of `config`, the first valid one rules
+  std::shared_ptr<cache::Store> store;
+};
+
 // The ring before the newest change of a pool, kept for a while so that real requests whose owner
 // the change moved can be counted.
 struct RemapWatch {
@@ -90,6 +109,8 @@ struct Pool {
   std::shared_ptr<HealthBoard> health;
   std::shared_ptr<Recent> recent;     // what it was asked for lately
   std::shared_ptr<RemapWatch> watch;  // null: no change within the window
+  std::shared_ptr<const Cache> cache;  // null: the pool has none
+  std::shared_ptr<CacheCounters> cache_counters;
 };
 
 struct Routing {

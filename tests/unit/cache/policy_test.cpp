@@ -59,7 +59,7 @@ class Policy : public testing::Test {
   std::optional<NotStored> refusal(const Case& c) { return judged(c).refused; }
   Seconds fresh_for(const Case& c) {
     const Verdict verdict = judged(c);
-    return verdict.refused ? -1 : verdict.terms.lifetime - verdict.terms.initial_age;
+    return verdict.refused ? -1 : Seconds{verdict.terms.lifetime} - verdict.terms.initial_age;
   }
   Use use(const Verdict& verdict, Seconds later) {
     return use_of(verdict.terms, asked, (kNow + later) * 1000, settings);

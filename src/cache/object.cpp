@@ -1,0 +1,42 @@
+#include "cache/object.h"
+
+#include <algorithm>
+
+#include "http/octets.h"
+
+namespace clockwise::cache {
+
+std::string_view Object::field(std::string_view name) const noexcept {
+  for (std::string_view rest = head(); !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    rest.remove_prefix(line.size());
+    if (line.size() <= name.size() || line[name.size()] != ':') continue;
+    if (http::same_ignoring_case(line.substr(0, name.size()), name))
+      return http::trim(line.substr(name.size() + 1, line.size() - name.size() - 3));
+  }
+  return {};
+}
+
+Cursor::Cursor(const Object& object, std::uint64_t offset) noexcept : object_(&object.body()) {
+  advance(offset);
+}
+
+// A piece that is used up is left only when there is more: until then its successor may not be
+// linked yet.
+std::string_view Cursor::run(std::uint64_t end) noexcept {
+  if (offset_ >= end) return {};
+  while (at_ == piece_size()) next_piece();
+  const char* begin = extent_ == nullptr ? object_->inline_body() : extent_->data();
+  return {begin + at_, static_cast<std::size_t>(std::min(end - offset_, piece_size() - at_))};
+}
+
+void Cursor::advance(std::uint64_t n) noexcept {
+  offset_ += n;
+  while (n > piece_size() - at_) {
+    n -= piece_size() - at_;
+    next_piece();
+  }
+  at_ += n;
+}
+
+}  // namespace clockwise::cache

@@ -1,0 +1,49 @@
+#include "cache/purge.h"
+
+#include "http/octets.h"
+
+namespace clockwise::cache {
+namespace {
+
+// The authority in a key of the form scheme://authority/…; empty where it has another.
+std::string_view authority_of(std::string_view key) noexcept {
+  const std::size_t scheme = key.find("://");
+  if (scheme == std::string_view::npos) return {};
+  key.remove_prefix(scheme + 3);
+  return key.substr(0, key.find('/'));
+}
+
+bool is_host(std::string_view authority, std::string_view wanted) noexcept {
+  if (http::same_ignoring_case(authority, wanted)) return true;
+  const std::size_t port = authority.rfind(':');
+  if (port == std::string_view::npos || authority.ends_with(']')) return false;
+  return http::same_ignoring_case(authority.substr(0, port), wanted);
+}
+
+bool has_tag(std::string_view tags, std::string_view wanted) noexcept {
+  return !http::each_piece(tags, ' ', [&](std::string_view tag) { return tag != wanted; });
+}
+
+}  // namespace
+
+bool PurgeRule::names_key(std::string_view key) const noexcept {
+  switch (scope) {
+    case PurgeScope::url:
+      return key == text;
+    case PurgeScope::prefix:
+      return key.starts_with(text);
+    case PurgeScope::host:
+      return is_host(authority_of(key), text);
+    case PurgeScope::all:
+      return true;
+    case PurgeScope::tag:
+      break;
+  }
+  return false;
+}
+
+bool PurgeRule::names(const Object& object) const noexcept {
+  return scope == PurgeScope::tag ? has_tag(object.tags(), text) : names_key(object.key());
+}
+
+}  // namespace clockwise::cache

@@ -1,0 +1,699 @@
+// The exchange whose pool has a cache: what is stored answers, or a fetch that it waits for.
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <utility>
+
+#include "cache/lines.h"
+#include "cache/related.h"
+#include "http/reply.h"
+#include "proxy/exchange.h"
+#include "proxy/session.h"
+
+namespace clockwise::proxy {
+
+using cache::Fill;
+using metrics::at;
+using metrics::CacheFetch;
+using metrics::CacheResult;
+
+namespace {
+
+// A request that found out so often that it has to look again asks for itself.
+constexpr std::uint8_t kMostTries = 4;
+
+std::int64_t signed_ms(io::Milliseconds time) noexcept { return static_cast<std::int64_t>(time); }
+
+void append_number(std::string& out, std::int64_t number) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+bool reads(http::Method method) noexcept {
+  return method == http::Method::get || method == http::Method::head;
+}
+
+}  // namespace
+
+// --- what is asked --------------------------------------------------------------------------------
+
+// Whether the cache answers, or sees to it that somebody does; false: a server is to be asked, in
+// the ordinary way. REQUIRES: Context::request is this request's head.
+bool Exchange::ask_cache() {
+  asked_cache_ = true;
+  const http::RequestHead& head = context_.request;
+  wish_ = cache::wish_of(session_->client().in().view(), head.fields);
+  forwarded_ = Forwarded::method;
+  if (!reads(method_)) {
+    target_key_ = cache_key();
+    target_authority_ = head.authority;
+    target_uri_ = head.uri;
+    return false;
+  }
+  forwarded_ = Forwarded::request;
+  // Nobody could tell an answer to content from one without (RFC 9110 9.3.1).
+  if (!request_body_.done() || head.body.kind != http::BodyKind::none || wish_.for_origin)
+    return false;
+  return look_up();
+}
+
+std::string_view Exchange::cache_key() {
+  const http::RequestHead& head = context_.request;
+  return view_->pool->cache->key.render({.uri = head.uri,
+                                         .host = head.authority,
+                                         .scheme = "http",
+                                         .method = head.method,
+                                         .client_ip = session_->client_ip(),
+                                         .octets = session_->client().in().view(),
+                                         .fields = head.fields},
+                                        context_.key);
+}
+
+cache::Asked Exchange::asked() const {
+  cache::Asked asked;
+  asked.authorization = wish_.authorization;
+  if (wish_.control)
+    asked.control = cache::parse_cache_control(cache::lines_of(
+        session_->client().in().view(), context_.request.fields, "cache-control"));
+  return asked;
+}
+
+bool Exchange::look_up() {
+  const upstream::Cache& cache = *view_->pool->cache;
+  const std::string_view key = cache_key();
+  const cache::Wanted wanted{.hash = cache.store->hash(key),
+                             .key = key,
+                             .octets = session_->client().in().view(),
+                             .fields = context_.request.fields};
+  auto found = cache.store->find(wanted, signed_ms(now()));
+  const cache::Asked asks = asked();
+  if (found.object && (!wish_.authorization || found.object->terms().for_authorized)) {
+    const cache::Terms& terms = found.object->terms();
+    const auto use = found.object->made_stale()
+                         ? cache::Use::validate
+                         : cache::use_of(terms, asks, signed_ms(now()), cache.policy);
+    if (use != cache::Use::validate) {
+      const bool fresh = use == cache::Use::fresh;
+      found.object->touch();
+      if (!fresh)
+        fetch_beside(wanted, found.object, CacheFetch::background);
+      else if (wants_refresh(*found.object))
+        fetch_beside(wanted, found.object, CacheFetch::prefetch);
+      const std::uint64_t size = found.object->size();
+      forwarded_ = fresh ? Forwarded::no : Forwarded::stale;
+      answer_from(std::move(found.object), size, fresh ? CacheResult::hit : CacheResult::stale);
+      return true;
+    }
+  }
+  forwarded_ = found.object  ? Forwarded::stale
+               : found.other ? Forwarded::vary_miss
+                             : Forwarded::uri_miss;
+  result_ = CacheResult::miss;
+  if (asks.control.only_if_cached) {
+    reply(504, {}, "nothing is stored that answers the request");
+    return true;
+  }
+  if (asks.control.no_store) {
+    forwarded_ = Forwarded::request;
+    result_ = CacheResult::bypass;
+    return false;
+  }
+  // The answer to a HEAD says nothing that could answer a GET.
+  if (method_ == http::Method::head && !found.object) return false;
+  if (found.pass && !found.probe) {
+    forwarded_ = Forwarded::bypass;
+    result_ = CacheResult::bypass;
+    return false;
+  }
+  return join_fetch(wanted, found);
+}
+
+// Waits for the fetch of another request, or begins one.
+bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found& found) {
+  const upstream::Cache& cache = *view_->pool->cache;
+  const bool alone = wish_.authorization || !cache.config.coalesce || found.probe;
+  auto joined = cache.store->join(wanted, found.object, alone, signed_ms(now()));
+  if (joined.object && !(joined.object == found.object)) return try_again() && look_up();
+  if (!joined.fill) return false;
+  watch_ = std::make_shared<FillWatch>(context_.loop, *this, std::move(joined.fill));
+  if (!watch_->follow(joined.leads ? SIZE_MAX : cache.config.coalesce_waiters)) {
+    watch_.reset();
+    return false;
+  }
+  stored_.object = found.object;
+  phase_ = Phase::waiting;
+  reader_of_fetch_ = joined.leads;
+  if (joined.leads) {
+    const bool conditional = found.object && found.object->terms().has_validator;
+    begin_fetch(watch_->shared(), found.object,
+                conditional ? CacheFetch::revalidate : CacheFetch::miss, true);
+  } else {
+    view_->cache_cells->waiting.add();
+  }
+  await_fill();
+  return true;
+}
+
+bool Exchange::try_again() { return ++cache_tries_ < kMostTries; }
+
+// The scratch of this event belongs to the fetch after this.
+void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::ObjectRef& stale,
+                           CacheFetch reason, bool reads) {
+  const cache::Object* validates = stale && stale->terms().has_validator ? &*stale : nullptr;
+  const std::string request =
+      fetch_request(session_->client().in().view(), context_.request, validates);
+  Fetch fetch;
+  fetch.view = view_;
+  fetch.fill = fill;
+  fetch.asked = asked();
+  fetch.stale = stale;
+  fetch.reader = reads ? this : nullptr;
+  fetch.reason = reason;
+  session_->listener().begin_fetch(*session_, request, std::move(fetch));
+}
+
+// A fetch that nobody waits for.
+void Exchange::fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef& object,
+                            CacheFetch reason) {
+  auto joined = view_->pool->cache->store->join(wanted, object, false, signed_ms(now()));
+  if (!joined.leads) return;
+  begin_fetch(joined.fill, object, reason, false);
+  rescan_head();
+}
+
+bool Exchange::wants_refresh(const cache::Object& object) const {
+  const auto& ahead = view_->pool->cache->config.refresh_ahead;
+  if (!ahead) return false;
+  const cache::Terms& terms = object.terms();
+  const auto left = terms.lifetime - cache::current_age(terms, signed_ms(now()));
+  return static_cast<double>(left) < *ahead * terms.lifetime && object.claim_refresh();
+}
+
+// --- waiting --------------------------------------------------------------------------------------
+
+void Exchange::await_fill() {
+  if (!watch_->wait(Fill::State::waiting, 0)) return fill_changed();
+  const config::Cache& settings = view_->pool->cache->config;
+  awaited_ = Side::server;
+  // Whose fetch it is waits as long as that tries.
+  due_ = leads_ != nullptr ? io::Deadlines::kNever
+                           : now() + static_cast<io::Milliseconds>(settings.coalesce_timeout.count());
+  if (stale_is_usable())
+    due_ = std::min(due_, now() + static_cast<io::Milliseconds>(settings.stale_after.count()));
+  watch_client();
+  update_deadline();
+}
+
+void Exchange::on_fill() {
+  context_.loop.refresh();
+  fill_changed();
+}
+
+void Exchange::fill_changed() {
+  if (phase_ == Phase::stored) return send_stored();
+  switch (watch_->fill().state()) {
+    case Fill::State::waiting:
+      return await_fill();
+    case Fill::State::streaming:
+    case Fill::State::done:
+      return fill_begun();
+    case Fill::State::passed:
+      return go_on_alone();
+    case Fill::State::failed:
+      return fill_failed();
+    case Fill::State::cut:
+      // Nothing of it went out yet.
+      leave_fill();
+      rescan_head();
+      if (!try_again() || !look_up()) go_on_alone();
+  }
+}
+
+void Exchange::fill_begun() {
+  rescan_head();
+  Fill& fill = watch_->fill();
+  const bool whole = fill.state() == Fill::State::done;
+  cache::ObjectRef object = fill.object();
+  const bool fits = cache::matches(cache::unpack(object->selectors()),
+                                   session_->client().in().view(), context_.request.fields) &&
+                    (!wish_.authorization || object->terms().for_authorized);
+  if (!fits) {
+    leave_fill();
+    if (!try_again() || !look_up()) go_on_alone();
+    return;
+  }
+  const CacheResult result = reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated
+                                                                    : CacheResult::miss)
+                                              : CacheResult::collapsed;
+  const std::uint64_t length = fill.length();
+  object->touch();
+  if (whole) leave_fill();
+  answer_from(std::move(object), length, result);
+}
+
+void Exchange::fill_failed() {
+  if (stale_is_usable()) return answer_stale();
+  const Fill::Failure failure = watch_->fill().failure();
+  leave_fill();
+  reply(failure.status, failure.proxy_status, failure.text);
+}
+
+void Exchange::waited_for_fill() {
+  if (stale_is_usable()) return answer_stale();
+  go_on_alone();
+}
+
+bool Exchange::stale_is_usable() const {
+  if (!stored_.object) return false;
+  const cache::Terms& terms = stored_.object->terms();
+  return cache::may_stand_in(terms, signed_ms(now())) &&
+         (!wish_.authorization || terms.for_authorized);
+}
+
+void Exchange::answer_stale() {
+  leave_fill();
+  rescan_head();
+  forwarded_ = Forwarded::stale;
+  cache::ObjectRef object = std::move(stored_.object);
+  const std::uint64_t size = object->size();
+  answer_from(std::move(object), size, CacheResult::stale);
+}
+
+// Not with others: a server is asked for this request alone.
+void Exchange::go_on_alone() {
+  leave_fill();
+  stored_.object.reset();
+  phase_ = Phase::routing;
+  watch_due_ = io::Deadlines::kNever;
+  rescan_head();
+  choose_server();
+}
+
+void Exchange::leave_fill() {
+  if (leads_ != nullptr) std::exchange(leads_, nullptr)->fetch_->reader = nullptr;
+  if (!watch_) return;
+  if (!reader_of_fetch_) view_->cache_cells->waiting.sub();
+  std::exchange(watch_, nullptr)->leave();
+}
+
+// The fetch that was begun for this request has got an answer that cannot be shared: this client
+// gets it, from the connection on which it came.
+void Exchange::take_answer(Exchange& fetch) {
+  leave_fill();
+  stored_.object.reset();
+  if (view_ != fetch.view_) {
+    --view_->users;
+    view_ = fetch.view_;
+    ++view_->users;
+  }
+  watch_due_ = io::Deadlines::kNever;
+  routed_ = true;
+  target_ = fetch.target_;
+  target_index_ = fetch.target_index_;
+  server_ = std::exchange(fetch.server_, nullptr);
+  server_->hand_over(*this);
+  hash_ = fetch.hash_;
+  home_ = fetch.home_;
+  attempts_ = fetch.attempts_;
+  dispatched_ns_ = fetch.dispatched_ns_;
+  attempt_open_ = std::exchange(fetch.attempt_open_, false);
+  trial_ = std::exchange(fetch.trial_, false);
+  fetch.request_open_ = false;
+  request_written_ = true;
+  server_failed_writing_ = fetch.server_failed_writing_;
+  passing_refused_ = true;  // the fetch has tried whom there was to try
+  response_scanned_ = 0;
+  phase_ = Phase::head;
+  read_response_head();
+}
+
+// --- answering ------------------------------------------------------------------------------------
+
+// `length` of the body, where it is known. REQUIRES: Context::request is this request's head.
+void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
+  const http::RequestHead& head = context_.request;
+  const auto served = cache::serve(*object, wish_, session_->client().in().view(), head.fields,
+                                   length, std::time(nullptr));
+  result_ = result;
+  status_ = served.status;
+  phase_ = Phase::stored;
+  watch_due_ = io::Deadlines::kNever;
+  stored_.object = std::move(object);
+  no_body_answer_ =
+      method_ == http::Method::head || status_ == 204 || status_ == 304 || status_ == 416;
+  http::BodyKind framing = http::BodyKind::length;
+  if (length == Fill::kUnknown && !no_body_answer_) {
+    framing = minor_version_ == 0 ? http::BodyKind::until_close : http::BodyKind::chunked;
+  }
+  response_writer_.reset(framing);
+  keep_alive_ =
+      keep_alive_ && session_->may_go_on() && framing != http::BodyKind::until_close;
+
+  stored_.cursor = cache::Cursor(*stored_.object, 0);
+  stored_.skip = 0;
+  stored_.end = no_body_answer_ ? 0 : length;
+  if (served.parts.size() == 1 && !no_body_answer_) begin_part(served.parts.front());
+  if (served.parts.size() > 1) {
+    stored_.parts = served.parts;
+    stored_.boundary = context_.request_ids.next();
+    stored_.end = 0;
+  }
+  write_stored_head(served, length);
+  count_cached();
+  answer_started_ = true;
+  if (to_client_.empty()) return send_stored();
+  // A 1xx has not gone out yet.
+  stored_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+// The head into Context::pieces.
+void Exchange::write_stored_head(const cache::Served& served, std::uint64_t length) {
+  const cache::Object& object = *stored_.object;
+  std::string& text = context_.text;
+  text.clear();
+  if (served.status == 200) {
+    text.append("HTTP/1.1 200 OK\r\n");
+  } else {
+    text.append("HTTP/1.1 ");
+    append_number(text, served.status);
+    text.append(" ").append(http::reason_phrase(served.status)).append("\r\n");
+  }
+  const std::size_t line_end = text.size();
+  const bool other_content =
+      served.status == 304 || served.status == 416 || served.parts.size() > 1;
+  if (other_content) cache::append_head(object.head(), false, text);
+
+  const auto length_is = [&](std::uint64_t octets) {
+    text.append("Content-Length: ");
+    append_number(text, static_cast<std::int64_t>(octets));
+    text.append("\r\n");
+  };
+  const auto range_is = [&](std::string_view range) {
+    text.append("Content-Range: bytes ").append(range).append("/");
+    append_number(text, static_cast<std::int64_t>(length));
+    text.append("\r\n");
+  };
+  if (served.parts.size() > 1) {
+    text.append("Content-Type: multipart/byteranges; boundary=")
+        .append(stored_.boundary)
+        .append("\r\n");
+    length_is(multipart_length());
+  } else if (served.parts.size() == 1) {
+    const auto [first, last] = served.parts.front();
+    range_is(std::to_string(first) + "-" + std::to_string(last));
+    length_is(last - first + 1);
+  } else if (served.status == 416) {
+    range_is("*");
+    length_is(0);
+  } else if (response_writer_.kind() == http::BodyKind::chunked) {
+    text.append("Transfer-Encoding: chunked\r\n");
+  } else if (response_writer_.kind() == http::BodyKind::length && length != Fill::kUnknown &&
+             served.status != 204 && served.status != 304) {
+    length_is(length);
+  }
+  if (result_ == CacheResult::miss) text.append(for_reader_only_);
+  if (result_ != CacheResult::miss) {
+    text.append("Age: ");
+    append_number(text, cache::current_age(object.terms(), signed_ms(now())));
+    text.append("\r\n");
+  }
+  text.append("Via: 1.1 ").append(http::kPseudonym).append("\r\n");
+  (void)add_cache_status(text);
+  if (!keep_alive_)
+    text.append("Connection: close\r\n");
+  else if (minor_version_ == 0)
+    text.append("Connection: keep-alive\r\n");
+  text.append("\r\n");
+
+  const std::string_view all = text;
+  Pieces& pieces = context_.pieces;
+  pieces.clear();
+  pieces.passing(all.substr(0, line_end));
+  if (!other_content) pieces.passing(object.head());
+  pieces.passing(all.substr(line_end));
+}
+
+void Exchange::begin_part(const cache::ByteRange& part) {
+  stored_.cursor = cache::Cursor(*stored_.object, 0);
+  stored_.skip = part.first;
+  stored_.end = part.last + 1;
+}
+
+// The text before each part of multipart/byteranges (RFC 9110 14.6).
+void Exchange::part_head(const cache::ByteRange& part, std::string& out) const {
+  out.append("\r\n--").append(stored_.boundary).append("\r\n");
+  if (const auto type = stored_.object->field("content-type"); !type.empty())
+    out.append("Content-Type: ").append(type).append("\r\n");
+  out.append("Content-Range: bytes ");
+  append_number(out, static_cast<std::int64_t>(part.first));
+  out.append("-");
+  append_number(out, static_cast<std::int64_t>(part.last));
+  out.append("/");
+  append_number(out, static_cast<std::int64_t>(stored_.object->size()));
+  out.append("\r\n\r\n");
+}
+
+std::uint64_t Exchange::multipart_length() const {
+  std::uint64_t length = stored_.boundary.size() + 8;  // the end: CRLF, two dashes on each side, CRLF
+  std::string head;
+  for (const cache::ByteRange& part : stored_.parts) {
+    head.clear();
+    part_head(part, head);
+    length += head.size() + part.size();
+  }
+  return length;
+}
+
+// False: that was the last one.
+bool Exchange::next_part() {
+  if (no_body_answer_ || stored_.next_part > stored_.parts.size() || stored_.parts.empty())
+    return false;
+  context_.text.clear();
+  if (stored_.next_part == stored_.parts.size()) {
+    context_.text.append("\r\n--").append(stored_.boundary).append("--\r\n");
+  } else {
+    part_head(stored_.parts[stored_.next_part], context_.text);
+    begin_part(stored_.parts[stored_.next_part]);
+  }
+  ++stored_.next_part;
+  return true;
+}
+
+// Sends what is there, behind what Context::pieces hold already.
+void Exchange::send_stored() {
+  if (response_writer_.kind() != http::BodyKind::length) return send_stored_chunks();
+  Pieces& pieces = context_.pieces;
+  while (true) {
+    const std::uint64_t size = stored_.object->size();
+    if (stored_.skip > 0) {
+      const std::uint64_t n = std::min(stored_.skip, size - stored_.cursor.offset());
+      stored_.cursor.advance(n);
+      stored_.skip -= n;
+    }
+    const std::uint64_t there = stored_.skip > 0 ? 0 : std::min(stored_.end, size);
+    cache::Cursor ahead = stored_.cursor;
+    while (ahead.offset() < there && !pieces.full()) {
+      const std::string_view run = ahead.run(there);
+      pieces.staying(run);
+      ahead.advance(run.size());
+    }
+    if (ahead.offset() >= stored_.end && stored_.skip == 0 &&
+        (stored_.parts.empty() || no_body_answer_))
+      count_request(metrics::code_of(status_));
+    if (pieces.size() > 0) {
+      std::size_t staid = 0;
+      const auto result = to_client_.send_some(session_->client(), pieces, staid);
+      pieces.clear();
+      stored_.cursor.advance(staid);
+      count_sent(staid);
+      if (result != Outbox::Result::sent) return stored_written(result);
+    }
+    if (stored_.cursor.offset() < stored_.end) {
+      if (stored_.cursor.offset() < there) continue;
+      if (!more_is_there()) return;
+      continue;
+    }
+    if (!next_part()) return stored_done();
+    pieces.passing(context_.text);
+  }
+}
+
+// False: the rest is still to come, or the exchange is over.
+bool Exchange::more_is_there() {
+  if (watch_->wait(Fill::State::streaming, stored_.cursor.offset() + stored_.skip)) {
+    due_ = io::Deadlines::kNever;
+    if (!session_->client().reading()) watch_client();
+    update_deadline();
+    return false;
+  }
+  if (watch_->fill().state() != Fill::State::cut) return true;
+  cut("the fetch of the answer broke off");
+  return false;
+}
+
+// A body whose length is not known: as it comes, one piece at a time.
+void Exchange::send_stored_chunks() {
+  Pieces& pieces = context_.pieces;
+  while (to_client_.empty()) {
+    // In this order: what is done has all its octets.
+    const bool whole = !watch_ || watch_->fill().state() == Fill::State::done;
+    const std::uint64_t size = stored_.object->size();
+    const std::string_view run = stored_.cursor.run(size);
+    const bool last = whole && stored_.cursor.offset() + run.size() == size;
+    if (run.empty() && stored_.ended) return stored_done();
+    if (!run.empty() || last || pieces.size() > 0) {
+      pieces.passing(response_writer_.before(run.size()));
+      pieces.staying(run);
+      pieces.staying(response_writer_.after(run.size(), last));
+      stored_.cursor.advance(run.size());
+      stored_.ended = last;
+      if (last) count_request(metrics::code_of(status_));
+      const auto result = to_client_.send(session_->client(), pieces);
+      pieces.clear();
+      count_sent(run.size());
+      if (result != Outbox::Result::sent) return stored_written(result);
+      continue;
+    }
+    if (!more_is_there()) return;
+  }
+}
+
+void Exchange::count_sent(std::uint64_t of_body) {
+  const std::size_t octets = to_client_.take_octets();
+  session_->listener().cells().sent_bytes.add(octets);
+  sent_to_client_ += octets;
+  const bool from_origin = result_ == CacheResult::miss;
+  (from_origin ? view_->cache_cells->sent_from_origin : view_->cache_cells->sent_from_store)
+      .add(of_body);
+}
+
+void Exchange::stored_written(Outbox::Result result) {
+  count_sent(0);
+  switch (result) {
+    case Outbox::Result::failed:
+      return client_left();
+    case Outbox::Result::blocked:
+      session_->client().wait_writable();
+      return answer_awaits(Side::client);
+    case Outbox::Result::sent:
+      break;
+  }
+  context_.pieces.clear();
+  send_stored();
+}
+
+void Exchange::stored_done() {
+  leave_fill();
+  count_request(metrics::code_of(status_));
+  finish();
+}
+
+// --- telling --------------------------------------------------------------------------------------
+
+// RFC 9211. False: this exchange has nothing to do with a cache.
+bool Exchange::add_cache_status(std::string& lines) const {
+  if (!asked_cache_) return false;
+  lines.append("Cache-Status: ").append(http::kPseudonym);
+  switch (forwarded_) {
+    case Forwarded::no:
+      lines.append("; hit");
+      break;
+    case Forwarded::uri_miss:
+      lines.append("; fwd=uri-miss");
+      break;
+    case Forwarded::vary_miss:
+      lines.append("; fwd=vary-miss");
+      break;
+    case Forwarded::stale:
+      lines.append("; fwd=stale");
+      break;
+    case Forwarded::request:
+      lines.append("; fwd=request");
+      break;
+    case Forwarded::method:
+      lines.append("; fwd=method");
+      break;
+    case Forwarded::bypass:
+      lines.append("; fwd=bypass; detail=hit-for-miss");
+      break;
+  }
+  if (phase_ == Phase::stored) {
+    const cache::Object& object = *stored_.object;
+    const cache::Terms& terms = object.terms();
+    if (result_ == CacheResult::revalidated) lines.append("; fwd-status=304");
+    if (result_ == CacheResult::miss) {
+      lines.append("; fwd-status=");
+      append_number(lines, object.status());
+    }
+    if (result_ == CacheResult::miss || result_ == CacheResult::revalidated)
+      lines.append("; stored");
+    if (result_ == CacheResult::collapsed) lines.append("; collapsed");
+    lines.append("; ttl=");
+    append_number(lines, terms.lifetime - cache::current_age(terms, signed_ms(now())));
+  } else if (phase_ != Phase::replying && forwarded_ != Forwarded::no) {
+    lines.append("; fwd-status=");
+    append_number(lines, status_);
+  }
+  if (view_->pool->cache->config.show_key && stored_.object)
+    lines.append("; key=\"").append(quoted(stored_.object->key())).append("\"");
+  lines.append("\r\n");
+  return true;
+}
+
+// What stands in a string of a structured field (RFC 9651 3.3.3).
+std::string Exchange::quoted(std::string_view text) {
+  std::string out;
+  for (const char octet : text) {
+    if (octet < 0x20 || octet > 0x7e) {
+      out += '?';
+      continue;
+    }
+    if (octet == '"' || octet == '\\') out += '\\';
+    out += octet;
+  }
+  return out;
+}
+
+void Exchange::count_cached() { at(view_->cache_cells->requests, result_).add(); }
+
+// An unsafe request that succeeded makes doubtful what is stored of its URI, and of those that its
+// answer names. REQUIRES: Context::response is the answer's head.
+void Exchange::see_invalidation() {
+  if (!cache::invalidates(method_, status_)) return;
+  const upstream::Cache& cache = *view_->pool->cache;
+  cache.store->invalidate(target_key_);
+  const http::ResponseHead& head = context_.response;
+  const std::string_view octets = server_->stream().in().view();
+  for (const std::string_view name : {"location", "content-location"}) {
+    for (const std::string_view value : cache::lines_of(octets, head.fields, name)) {
+      const auto uri = cache::same_origin_uri(value, target_authority_, target_uri_);
+      if (!uri) continue;
+      cache.store->invalidate(cache.key.render(
+          {.uri = *uri, .host = target_authority_, .scheme = "http", .method = "GET"},
+          context_.key));
+    }
+  }
+}
+
+void Exchange::leave_cache() {
+  leave_fill();
+  if (fetch_) {
+    fetch_->nudge->leave();
+    if (fetch_->reader != nullptr) fetch_->reader->leads_ = nullptr;
+    fetch_.reset();
+  }
+  if (!asked_cache_) return;
+  stored_.object.reset();
+  stored_.parts.clear();
+  stored_.next_part = 0;
+  stored_.skip = stored_.end = 0;
+  stored_.ended = false;
+  for_reader_only_.clear();
+  forwarded_ = Forwarded::no;
+  result_ = CacheResult::bypass;
+  cache_tries_ = 0;
+  asked_cache_ = reader_of_fetch_ = false;
+}
+
+}  // namespace clockwise::proxy

@@ -1,0 +1,86 @@
+// The two ends of a fetch that fills the store, as exchanges on event loops see them: what another
+// thread has to tell is told on the loop of the exchange, as long as that wants to hear it.
+#pragma once
+
+#include <boost/asio/post.hpp>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "cache/fill.h"
+#include "io/loop.h"
+
+namespace clockwise::proxy {
+
+// For one that waits.
+class FillWatch final : public cache::Fill::Follower,
+                        public std::enable_shared_from_this<FillWatch> {
+ public:
+  class Owner {
+   public:
+    virtual void on_fill() = 0;  // what it waited for has come
+
+   protected:
+    ~Owner() = default;
+  };
+
+  FillWatch(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Fill> fill) noexcept
+      : loop_(loop), owner_(&owner), fill_(std::move(fill)) {}
+
+  [[nodiscard]] cache::Fill& fill() noexcept { return *fill_; }
+  [[nodiscard]] const std::shared_ptr<cache::Fill>& shared() const noexcept { return fill_; }
+  [[nodiscard]] bool follow(std::size_t most) { return fill_->follow(*this, most); }
+  [[nodiscard]] bool wait(cache::Fill::State state, std::uint64_t seen) {
+    return fill_->wait(*this, state, seen);
+  }
+  void leave() noexcept {
+    fill_->unfollow(*this);
+    owner_ = nullptr;
+  }
+
+ private:
+  void wake() noexcept override {
+    boost::asio::post(loop_.io, [self = shared_from_this()] {
+      if (self->owner_ != nullptr) self->owner_->on_fill();
+    });
+  }
+
+  io::Loop& loop_;
+  Owner* owner_;
+  const std::shared_ptr<cache::Fill> fill_;
+};
+
+// For the one that fetches.
+class FillNudge final : public cache::Fill::Fetcher,
+                        public std::enable_shared_from_this<FillNudge> {
+ public:
+  class Owner {
+   public:
+    virtual void on_nudge() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  FillNudge(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Fill> fill) noexcept
+      : loop_(loop), owner_(&owner), fill_(std::move(fill)) {}
+
+  void start() { fill_->fetched_by(this); }
+  void leave() noexcept {
+    fill_->fetched_by(nullptr);
+    owner_ = nullptr;
+  }
+
+ private:
+  void nudge() noexcept override {
+    boost::asio::post(loop_.io, [self = shared_from_this()] {
+      if (self->owner_ != nullptr) self->owner_->on_nudge();
+    });
+  }
+
+  io::Loop& loop_;
+  Owner* owner_;
+  const std::shared_ptr<cache::Fill> fill_;
+};
+
+}  // namespace clockwise::proxy
