@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "cache/object.h"
+#include "cache/purge.h"
 #include "cache/vary.h"
 
 namespace clockwise::cache {
-
-struct PurgeRule;
 
 class Fill {
  public:
@@ -44,7 +43,6 @@ class Fill {
    private:
     friend class Fill;
     bool waits_ = false;
-    State state_ = State::waiting;
     std::uint64_t seen_ = 0;
   };
 

@@ -54,7 +54,7 @@ class Object {
   [[nodiscard]] bool is_marker() const noexcept { return status_ == 0; }
   // Purged softly: stale, whatever its terms say.
   [[nodiscard]] bool made_stale() const noexcept {
-    return made_stale_.load(std::memory_order_relaxed);
+    return (marks_.load(std::memory_order_relaxed) & kMadeStale) != 0;
   }
 
   // Octets of the body that can be read now; all of them once its fill is done.
@@ -66,8 +66,8 @@ class Object {
   void touch() const noexcept { node_.touch(); }
   // True for one caller: a refresh ahead of time is wanted once for each object.
   [[nodiscard]] bool claim_refresh() const noexcept {
-    return !refreshed_.load(std::memory_order_relaxed) &&
-           !refreshed_.exchange(true, std::memory_order_relaxed);
+    return (marks_.load(std::memory_order_relaxed) & kRefreshed) == 0 &&
+           (marks_.fetch_or(kRefreshed, std::memory_order_relaxed) & kRefreshed) == 0;
   }
 
  private:
@@ -75,8 +75,11 @@ class Object {
   friend class ObjectRef;
   friend class Shard;
 
+  static constexpr std::uint8_t kMadeStale = 1, kRefreshed = 2;
+
   Object() = default;
 
+  void make_stale() const noexcept { marks_.fetch_or(kMadeStale, std::memory_order_relaxed); }
   [[nodiscard]] const char* text() const noexcept {
     return reinterpret_cast<const char*>(this + 1);
   }
@@ -100,9 +103,7 @@ class Object {
   std::uint16_t status_ = 0;
   std::uint16_t key_size_ = 0, head_size_ = 0, selectors_size_ = 0, tags_size_ = 0;
   bool borrows_ = false;
-  bool indexed_ = false;  // found by requests; under the lock of the shard
-  mutable std::atomic<bool> made_stale_{false};
-  mutable std::atomic<bool> refreshed_{false};
+  mutable std::atomic<std::uint8_t> marks_{0};
 };
 
 // What each answer costs beside its texts and body; the cache is for small ones too.

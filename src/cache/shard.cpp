@@ -98,7 +98,7 @@ bool Shard::is_out(const Object& object) const noexcept {
   for (const PurgeRule& rule : rules_) {
     if (object.generation_ >= rule.generation || !rule.names(object)) continue;
     if (!rule.soft) return true;
-    object.made_stale_.store(true, std::memory_order_relaxed);
+    object.make_stale();
   }
   return false;
 }
@@ -209,7 +209,6 @@ void Shard::insert(Object& object, std::uint64_t hash, std::uint64_t cost) {
   Object*& first = bucket(hash);
   object.next_ = first;
   first = &object;
-  object.indexed_ = true;
   object.references_.fetch_add(1, std::memory_order_relaxed);
   eviction_.insert(object.node_, hash, static_cast<std::uint32_t>(cost));
   if (!object.is_marker()) ++objects_;
@@ -219,7 +218,6 @@ void Shard::unlink(Object& object) noexcept {
   Object** place = &bucket(object.node_.hash());
   while (*place != &object) place = &(*place)->next_;
   *place = object.next_;
-  object.indexed_ = false;
   if (object.node_.is_in()) eviction_.remove(object.node_);
   if (!object.is_marker()) --objects_;
 }
@@ -388,7 +386,7 @@ void Shard::trim(Fill& fill) {
   }
 }
 
-void Shard::complete(Fill& fill, std::size_t variants, std::int64_t) {
+void Shard::complete(Fill& fill, std::size_t variants) {
   Object& object = *fill.object_.object_;
   const std::uint64_t size = object.size_.load(std::memory_order_relaxed);
   {
@@ -412,7 +410,7 @@ void Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t var
   for (const PurgeRule& rule : fill.rules_) {
     if (!rule.names(object)) continue;
     if (!rule.soft) fill.doomed_ = true;
-    object.made_stale_.store(true, std::memory_order_relaxed);
+    object.make_stale();
   }
   forget(fill);
   if (fill.doomed_) return;
@@ -532,7 +530,7 @@ std::size_t Shard::purge_bucket(Object* first, const PurgeRule& rule) noexcept {
     if (object->generation_ < rule.generation && rule.names(*object)) {
       count += object->is_marker() ? 0 : 1;
       if (rule.soft) {
-        object->made_stale_.store(true, std::memory_order_relaxed);
+        object->make_stale();
       } else {
         remove(*object, EvictionReason::purged);
       }

@@ -29,7 +29,7 @@ class Shard {
   [[nodiscard]] bool begin(Fill& fill, const Draft& draft, std::int64_t now_ms);
   [[nodiscard]] bool append(Fill& fill, std::string_view octets, std::uint64_t most,
                             std::int64_t now_ms);
-  void complete(Fill& fill, std::size_t variants, std::int64_t now_ms);
+  void complete(Fill& fill, std::size_t variants);
   void confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                std::int64_t now_ms);
   void pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms);

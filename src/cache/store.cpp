@@ -70,8 +70,8 @@ bool Store::append(Fill& fill, std::string_view octets, std::uint64_t most, std:
   return shard_of(fill.hash_).append(fill, octets, std::min(most, largest()), now_ms);
 }
 
-void Store::complete(Fill& fill, std::size_t variants, std::int64_t now_ms) {
-  shard_of(fill.hash_).complete(fill, variants, now_ms);
+void Store::complete(Fill& fill, std::size_t variants) {
+  shard_of(fill.hash_).complete(fill, variants);
 }
 
 void Store::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,

@@ -104,7 +104,7 @@ class Store {
   [[nodiscard]] bool append(Fill& fill, std::string_view octets, std::uint64_t most,
                             std::int64_t now_ms);
   // The body is whole. `variants`: at most so many answers to one key.
-  void complete(Fill& fill, std::size_t variants, std::int64_t now_ms);
+  void complete(Fill& fill, std::size_t variants);
   // The origin says that `old` is still right; `draft` has the head that it has now.
   void confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                std::int64_t now_ms);

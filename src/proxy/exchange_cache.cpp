@@ -136,7 +136,8 @@ bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found
   auto joined = cache.store->join(wanted, found.object, alone, signed_ms(now()));
   if (joined.object && !(joined.object == found.object)) return try_again() && look_up();
   if (!joined.fill) return false;
-  watch_ = std::make_shared<FillWatch>(context_.loop, *this, std::move(joined.fill));
+  FillWatch::Owner& owner = *this;
+  watch_ = std::make_shared<FillWatch>(context_.loop, owner, std::move(joined.fill));
   if (!watch_->follow(joined.leads ? SIZE_MAX : cache.config.coalesce_waiters)) {
     watch_.reset();
     return false;

@@ -42,7 +42,8 @@ std::string tags_of(std::string_view octets, std::span<const http::FieldLine> fi
 void Exchange::fetch(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
-  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, *this, fetch_->fill);
+  FillNudge::Owner& owner = *this;
+  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, owner, fetch_->fill);
   fetch_->nudge->start();
   fetch_->requested_ms = wall_ms();
   if (fetch_->reader != nullptr) fetch_->reader->leads_ = this;
@@ -212,7 +213,7 @@ void Exchange::fill(std::size_t at) {
     const bool reusable = server_is_reusable();
     count_answer();
     release_server(reusable);
-    cache.store->complete(*fetch_->fill, cache.config.vary_limit, now_ms);
+    cache.store->complete(*fetch_->fill, cache.config.vary_limit);
     return end_fetch();
   }
   server_->stream().release_empty_block();
@@ -232,7 +233,8 @@ void Exchange::fill_on() {
 void Exchange::refuse_fetch(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
-  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, *this, fetch_->fill);
+  FillNudge::Owner& owner = *this;
+  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, owner, fetch_->fill);
   view_ = fetch_->view;
   ++view_->users;
   fetch_failed(400, {}, "the request cannot be made to a server");

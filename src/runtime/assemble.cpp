@@ -149,14 +149,51 @@ std::shared_ptr<upstream::Recent> recent_of(const PoolChange& change, std::size_
   return stays ? before->recent : std::make_shared<upstream::Recent>(workers);
 }
 
+std::shared_ptr<const upstream::Cache> cache_of(const Caches& caches,
+                                                const std::optional<std::string>& name) {
+  if (!name) return nullptr;
+  return *std::ranges::find(caches, *name, [](const auto& cache) { return cache->config.name; });
+}
+
+cache::Settings policy_of(const config::Cache& config) {
+  const auto seconds = [](std::chrono::milliseconds time) {
+    return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  };
+  cache::Settings policy;
+  policy.default_ttl = seconds(config.default_ttl);
+  policy.negative_ttl = seconds(config.negative_ttl);
+  policy.heuristic = config.heuristic;
+  policy.set_cookie = config.set_cookie == config::Cache::SetCookie::store ? cache::SetCookie::store
+                      : config.set_cookie == config::Cache::SetCookie::strip
+                          ? cache::SetCookie::strip
+                          : cache::SetCookie::bypass;
+  policy.honour_requests = config.honour_requests;
+  policy.stale_while_revalidate = seconds(config.stale_while_revalidate);
+  policy.stale_if_error = seconds(config.stale_if_error);
+  return policy;
+}
+
+std::shared_ptr<upstream::Cache> cache_from(const config::Cache& config) {
+  auto cache = std::make_shared<upstream::Cache>();
+  cache->config = config;
+  cache->policy = policy_of(config);
+  // The configuration has seen to it that it can be parsed.
+  cache->key =
+      *http::KeyTemplate::parse(config.key, config.key_ignore, http::HostForm::authority);
+  for (const std::string& name : cache->config.targeted) cache->targeted.push_back(name);
+  if (config.surrogate_control) cache->targeted.push_back("Surrogate-Control");
+  return cache;
+}
+
 std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& places,
-                                      upstream::Directory& directory,
+                                      const Caches& caches, upstream::Directory& directory,
                                       std::chrono::steady_clock::time_point now) {
   const Pool* before = change.running.get();
   const bool watching = before != nullptr && before->watch;
   const bool watch_stays = !watching || before->watch->until > now;
+  const auto cache = cache_of(caches, change.config->cache);
   if (before != nullptr && before->config == *change.config && watch_stays &&
-      same_places(*before, places))
+      before->cache == cache && same_places(*before, places))
     return change.running;
 
   auto pool = std::make_shared<Pool>();
@@ -170,6 +207,8 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
                                    : std::make_shared<upstream::HealthBoard>(change.config->name);
   pool->recent = recent_of(change, directory.max_workers());
   pool->watch = watch_of(change, directory.max_workers(), now);
+  pool->cache = cache;
+  if (cache) pool->cache_counters = directory.cache(change.config->name, cache->config.name);
   return pool;
 }
 
@@ -224,13 +263,40 @@ Places place_servers(const config::Config& config, const HostAddresses& hosts,
   return places;
 }
 
+Result<Caches> open_caches(const config::Config& config, const Routing* running) {
+  Caches caches;
+  for (const config::Cache& wanted : config.caches) {
+    const Caches none;
+    const Caches& known = running != nullptr ? running->caches : none;
+    const auto found = std::ranges::find(known, wanted.name,
+                                         [](const auto& cache) { return cache->config.name; });
+    if (found != known.end() && (*found)->config == wanted) {
+      caches.push_back(*found);
+      continue;
+    }
+    auto cache = cache_from(wanted);
+    const bool stays = found != known.end() && (*found)->config.size == wanted.size;
+    try {
+      cache->store = stays ? (*found)->store
+                           : std::make_shared<cache::Store>(wanted.size, wanted.max_object);
+    } catch (const std::bad_alloc&) {
+      return Error(fmt::format("caches.{}.size: there is no range of {} bytes of memory",
+                               wanted.name, wanted.size));
+    }
+    caches.push_back(std::move(cache));
+  }
+  return caches;
+}
+
 std::shared_ptr<const Routing> assemble(const Changes& changes, const Places& places,
-                                        upstream::Directory& directory, const Routing* running,
+                                        const Caches& caches, upstream::Directory& directory,
+                                        const Routing* running,
                                         std::chrono::steady_clock::time_point now) {
   auto routing = std::make_shared<Routing>();
   routing->generation = running != nullptr ? running->generation + 1 : 1;
   for (const PoolChange& change : changes.pools)
-    routing->pools.push_back(pool_from(change, places, directory, now));
+    routing->pools.push_back(pool_from(change, places, caches, directory, now));
+  routing->caches = caches;
   return routing;
 }
 

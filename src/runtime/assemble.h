@@ -62,11 +62,17 @@ struct Places {
 [[nodiscard]] Places place_servers(const config::Config& config, const HostAddresses& hosts,
                                    const upstream::Routing* running);
 
+// The caches of `config`: those that run, where nothing changed; the stores of those that run, where
+// their size stays. The error names the cache that there is no memory for.
+using Caches = std::vector<std::shared_ptr<const upstream::Cache>>;
+[[nodiscard]] Result<Caches> open_caches(const config::Config& config,
+                                         const upstream::Routing* running);
+
 // The snapshot. A pool in which nothing changed is the running one itself; a pool whose ring moved
 // keys remembers the ring before until `now` + handoff.max_window.
 [[nodiscard]] std::shared_ptr<const upstream::Routing> assemble(
-    const Changes& changes, const Places& places, upstream::Directory& directory,
-    const upstream::Routing* running, std::chrono::steady_clock::time_point now);
+    const Changes& changes, const Places& places, const Caches& caches,
+    upstream::Directory& directory, const upstream::Routing* running, std::chrono::steady_clock::time_point now);
 
 // The running snapshot with other addresses; null when nothing differs.
 [[nodiscard]] std::shared_ptr<const upstream::Routing> with_places(const upstream::Routing& running,

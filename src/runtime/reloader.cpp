@@ -114,7 +114,7 @@ void Reloader::attempt(Attempt& now) {
     return;
   }
   if (!weigh(now) || !find_servers(now)) return;
-  if (open_listeners(now) && open_log(now) && hand_over(now)) {
+  if (open_listeners(now) && open_log(now) && open_stores(now) && hand_over(now)) {
     publish(now);
     now.outcome.result = ReloadResult::applied;
   }
@@ -233,9 +233,16 @@ bool Reloader::open_log(Attempt& now) {
   return true;
 }
 
+bool Reloader::open_stores(Attempt& now) {
+  auto caches = open_caches(*now.config, state_.routing.get());
+  if (!caches) return fail_with(now, caches.error().message);
+  now.caches = std::move(*caches);
+  return true;
+}
+
 bool Reloader::hand_over(Attempt& now) {
-  now.state.routing = assemble(now.changes, now.places, directory_, state_.routing.get(),
-                               std::chrono::steady_clock::now());
+  now.state.routing = assemble(now.changes, now.places, now.caches, directory_,
+                               state_.routing.get(), std::chrono::steady_clock::now());
   const auto adopted = world_.adopt(now.state, now.config->workers);
   if (adopted) return true;
   // All or nothing: back to what ran.
@@ -409,6 +416,7 @@ void Reloader::swap_ring(Attempt& now) {
   }
   now.state.listeners = state_.listeners;
   now.state.log = state_.log;
+  now.caches = state_.routing->caches;
   if (!hand_over(now)) return;
   publish(now);
   now.outcome.result = ReloadResult::applied;

@@ -87,6 +87,7 @@ class Reloader {
     std::string cause = "reload";  // as the history does
     Changes changes;
     Places places;
+    Caches caches;
     proxy::WorkerState state;
   };
 
@@ -98,6 +99,7 @@ class Reloader {
   bool find_servers(Attempt& now);
   bool open_listeners(Attempt& now);
   bool open_log(Attempt& now);
+  bool open_stores(Attempt& now);
   bool hand_over(Attempt& now);
   void publish(const Attempt& now);
   void tell_readers();

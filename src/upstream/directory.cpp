@@ -90,6 +90,8 @@ void Directory::copy_counters(View& view) const {
     if (entry.removed && !expired(entry.removed)) view.removed_pools.push_back(entry.counters);
   for (const auto& [key, entry] : listeners_)
     if (entry.published && !expired(entry.removed)) view.listeners.push_back(entry.counters);
+  for (const auto& [key, entry] : caches_)
+    if (entry.published && !expired(entry.removed)) view.caches.push_back(entry.counters);
   for (const auto& [key, totals] : state_.remap_totals) {
     const auto pool = pools_.find(key.first);
     if (pool != pools_.end() && !expired(pool->second.removed)) view.remaps_total += totals.remaps;
@@ -125,13 +127,21 @@ std::shared_ptr<ListenerCounters> Directory::listener(const std::string& name) {
                       [&] { return std::make_shared<ListenerCounters>(name, max_workers_); });
 }
 
+std::shared_ptr<CacheCounters> Directory::cache(const std::string& pool, const std::string& name) {
+  return find_or_make(caches_, PoolAndCache{pool, name}, [&] {
+    return std::make_shared<CacheCounters>(pool, name, max_workers_);
+  });
+}
+
 void Directory::publish(std::shared_ptr<const Routing> routing,
                         std::shared_ptr<const config::Config> config, std::string config_file,
                         std::string config_digest, std::shared_ptr<const config::Config> written) {
   std::map<BackendKey, std::shared_ptr<Backend>> backends;
   std::map<std::string, std::shared_ptr<PoolCounters>> pools;
+  std::map<PoolAndCache, std::shared_ptr<CacheCounters>> caches;
   for (const auto& pool : routing->pools) {
     pools[pool->config.name] = pool->counters;
+    if (pool->cache) caches[{pool->config.name, pool->cache->config.name}] = pool->cache_counters;
     for (const Server& server : pool->servers)
       backends[{pool->config.name, server.config.name}] = server.backend;
   }
@@ -147,6 +157,7 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
   sweep(backends_, backends);
   sweep(pools_, pools);
   sweep(listeners_, listeners);
+  sweep(caches_, caches);
   state_.routing = std::move(routing);
   state_.written = written ? std::move(written) : config;
   state_.config = std::move(config);
@@ -185,6 +196,7 @@ void Directory::expire() {
   settle_watches();
   drop_expired(backends_);
   drop_expired(listeners_);
+  drop_expired(caches_);
   for (const std::string& name : drop_expired(pools_)) forget_pool(name);
 }
 

@@ -89,6 +89,7 @@ struct View {
   std::vector<std::shared_ptr<const ListenerCounters>> listeners;  // removed ones too, in the grace
   std::vector<RemovedBackend> removed;
   std::vector<std::shared_ptr<const PoolCounters>> removed_pools;
+  std::vector<std::shared_ptr<const CacheCounters>> caches;  // removed ones too, in the grace
   std::shared_ptr<const metrics::PerWorker<metrics::WorkerCells>> workers;
   std::string config_file, config_digest;
   std::optional<ReloadOutcome> last_reload;
@@ -132,6 +133,7 @@ class Directory {
   std::shared_ptr<Backend> backend(const std::string& pool, const std::string& name);
   std::shared_ptr<PoolCounters> pool(const std::string& name);
   std::shared_ptr<ListenerCounters> listener(const std::string& name);
+  std::shared_ptr<CacheCounters> cache(const std::string& pool, const std::string& name);
 
   // The newest applied state, before or after the workers took it over: routing and configuration
   // become what readers see; backends, pools and listeners that left keep their counters for the
@@ -156,6 +158,7 @@ class Directory {
  private:
   using Time = std::chrono::steady_clock::time_point;
   using PoolAndCause = std::pair<std::string, std::string>;
+  using PoolAndCache = std::pair<std::string, std::string>;
 
   // Counters under their name. `removed` is set once the published state lacks them.
   template <class Counters>
@@ -196,6 +199,7 @@ class Directory {
   Entries<BackendKey, Backend> backends_;
   Entries<std::string, PoolCounters> pools_;
   Entries<std::string, ListenerCounters> listeners_;
+  Entries<PoolAndCache, CacheCounters> caches_;
   // Ring changes whose watch may still count; the sums of all others are in
   // state_.remapped_requests.
   std::vector<RemapPtr> counting_;

@@ -115,7 +115,8 @@ struct Pool {
 
 struct Routing {
   std::uint64_t generation = 0;
-  std::vector<std::shared_ptr<const Pool>> pools;  // sorted by name
+  std::vector<std::shared_ptr<const Pool>> pools;    // sorted by name
+  std::vector<std::shared_ptr<const Cache>> caches;  // the same
 
   [[nodiscard]] const Pool* pool(std::string_view name) const noexcept {
     for (const auto& p : pools)
