@@ -34,7 +34,7 @@ Validators validators_of(const Object& object, std::int64_t now) {
 
 }  // namespace
 
-Served serve(const Object& object, const Wish& wish, std::string_view octets,
+Served serve(const Object& object, http::Method method, const Wish& wish, std::string_view octets,
              std::span<const http::FieldLine> fields, std::uint64_t length, std::int64_t now) {
   Served served{.status = object.status(), .parts = {}};
   const bool conditional = wish.if_none_match || wish.if_modified_since;
@@ -48,7 +48,7 @@ Served serve(const Object& object, const Wish& wish, std::string_view octets,
     return served;
   }
   const Lines range = lines("range");
-  if (range.size() != 1 || length == Fill::kUnknown) return served;
+  if (method != http::Method::get || range.size() != 1 || length == Fill::kUnknown) return served;
   if (!range_applies(lines("if-range"), stored, now)) return served;
   const RangeAnswer answer = ranges_of(range.front(), length);
   if (std::holds_alternative<Unsatisfiable>(answer)) served.status = 416;

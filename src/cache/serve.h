@@ -20,8 +20,8 @@ struct Served {
   std::vector<ByteRange> parts;  // of 206: one, or those of multipart/byteranges
 };
 
-// `length` of the body; Fill::kUnknown while it is not known: then no part can be given.
-[[nodiscard]] Served serve(const Object& object, const Wish& wish, std::string_view octets,
+// `method`: GET or HEAD, which has no parts. `length` of the body; Fill::kUnknown while it is not known: then no part can be given.
+[[nodiscard]] Served serve(const Object& object, http::Method method, const Wish& wish, std::string_view octets,
                            std::span<const http::FieldLine> fields, std::uint64_t length,
                            std::int64_t now);
 

@@ -46,4 +46,12 @@ TransferCoding transfer_coding(std::string_view value) noexcept {
   return unknown || chunked_last ? TransferCoding::unsupported : TransferCoding::malformed;
 }
 
+bool names_no_coding(std::string_view value) noexcept {
+  constexpr std::string_view kChunked = "chunked";
+  if (!is_token(value) || is_registered_coding(value)) return false;
+  for (std::size_t at = 0; at + kChunked.size() <= value.size(); ++at)
+    if (same_ignoring_case(value.substr(at, kChunked.size()), kChunked)) return false;
+  return true;
+}
+
 }  // namespace clockwise::http

@@ -89,10 +89,12 @@ Progress read_body(std::string_view octets, const Framing& found, Method request
   }
   if (found.coding != nullptr) {
     if (head.minor_version == 0) return bad_framing(head, "Transfer-Encoding in HTTP/1.0");
-    if (transfer_coding(value_of(octets, *found.coding)) != TransferCoding::chunked) {
+    const std::string_view coding = value_of(octets, *found.coding);
+    if (transfer_coding(coding) == TransferCoding::chunked) {
+      body = {BodyKind::chunked, 0};
+    } else if (found.length != nullptr || !names_no_coding(coding)) {
       return bad_framing(head, "transfer coding not supported");
     }
-    body = {BodyKind::chunked, 0};
     head.reusable = found.length == nullptr;
   }
   head.body = never_has_body(head, request_method) ? Body{} : body;

@@ -178,6 +178,7 @@ class Exchange final : upstream::ServerConnection::User,
   void begin_response();
   [[nodiscard]] bool add_response_body(std::size_t at);
   [[nodiscard]] std::string_view own_lines();
+  void hide_surrogate_control();
   void response_written(Outbox::Result result);
   void relay_response_body();
   void response_progress();
@@ -195,6 +196,7 @@ class Exchange final : upstream::ServerConnection::User,
                    metrics::CacheFetch reason, bool reads);
   void fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef& object,
                     metrics::CacheFetch reason);
+  [[nodiscard]] bool is_asked_anew(const cache::Object& object) const;
   [[nodiscard]] bool wants_refresh(const cache::Object& object) const;
   void await_fill();
   [[nodiscard]] bool more_is_there();

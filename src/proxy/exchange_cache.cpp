@@ -106,9 +106,9 @@ bool Exchange::look_up() {
       return true;
     }
   }
-  forwarded_ = found.object  ? Forwarded::stale
-               : found.other ? Forwarded::vary_miss
-                             : Forwarded::uri_miss;
+  forwarded_ = !found.object ? (found.other ? Forwarded::vary_miss : Forwarded::uri_miss)
+               : is_asked_anew(*found.object) ? Forwarded::request
+                                              : Forwarded::stale;
   result_ = CacheResult::miss;
   if (asks.control.only_if_cached) {
     reply(504, {}, "nothing is stored that answers the request");
@@ -127,6 +127,13 @@ bool Exchange::look_up() {
     return false;
   }
   return join_fetch(wanted, found);
+}
+
+// It would do, but the client wants a fresher one.
+bool Exchange::is_asked_anew(const cache::Object& object) const {
+  const cache::Terms& terms = object.terms();
+  return !object.made_stale() && !terms.validate_always &&
+         cache::current_age(terms, signed_ms(now())) < terms.lifetime;
 }
 
 // Waits for the fetch of another request, or begins one.
@@ -334,7 +341,7 @@ void Exchange::take_answer(Exchange& fetch) {
 // `length` of the body, where it is known. REQUIRES: Context::request is this request's head.
 void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
   const http::RequestHead& head = context_.request;
-  const auto served = cache::serve(*object, wish_, session_->client().in().view(), head.fields,
+  const auto served = cache::serve(*object, method_, wish_, session_->client().in().view(), head.fields,
                                    length, std::time(nullptr));
   result_ = result;
   status_ = served.status;

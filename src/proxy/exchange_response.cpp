@@ -2,6 +2,7 @@
 #include <boost/asio/error.hpp>
 #include <limits>
 
+#include "http/octets.h"
 #include "proxy/exchange.h"
 #include "proxy/scan_answer.h"
 #include "proxy/session.h"
@@ -141,6 +142,7 @@ void Exchange::begin_response() {
   to.head_or_no_body = no_body_answer_;
   to.date = context_.date();
   to.extra = own_lines();
+  if (asked_cache_ && view_->pool->cache->config.surrogate_control) hide_surrogate_control();
   context_.gather.clear();
   http::rewrite_response(in.view().substr(0, head.size), head, to, context_.gather);
   context_.pieces.begin_with(context_.gather.slices());
@@ -164,6 +166,14 @@ std::string_view Exchange::own_lines() {
     if (add_cache_status(context_.text)) count_cached();
   }
   return context_.text;
+}
+
+// It is for us alone, where it is for us.
+void Exchange::hide_surrogate_control() {
+  const std::string_view octets = server_->stream().in().view();
+  for (http::FieldLine& line : context_.response.fields)
+    if (http::same_ignoring_case(http::name_of(octets, line), "surrogate-control"))
+      line.hop_by_hop = true;
 }
 
 // Adds what stands in the server's buffer from `at` on to the pieces; false when its framing is

@@ -40,16 +40,24 @@ void append_line(std::string& out, std::string_view name, std::string_view value
   out.append(name).append(": ").append(value).append("\r\n");
 }
 
+// Of this connection and of this moment (RFC 9111 3.1).
+constexpr std::array<std::string_view, 4> kNotStored{"age", "proxy-authenticate",
+                                                     "proxy-authentication-info",
+                                                     "proxy-authorization"};
+
 bool is_kept(std::string_view octets, const http::FieldLine& line,
              const std::vector<std::string>& dropped) {
   if (line.hop_by_hop || line.id == http::Field::content_length ||
       line.id == http::Field::transfer_encoding || line.id == http::Field::trailer)
     return false;
   const std::string_view name = http::name_of(octets, line);
-  if (same_ignoring_case(name, "age")) return false;
+  if (is_one_of(name, kNotStored)) return false;
   return std::ranges::none_of(
       dropped, [&](const std::string& one) { return same_ignoring_case(name, one); });
 }
+
+// For us alone: no client sees it.
+constexpr std::string_view kSurrogateControl = "surrogate-control";
 
 // What a 304 says of these is about a content that it does not bring.
 constexpr std::array<std::string_view, 3> kOfContent{"content-encoding", "content-type",
@@ -95,7 +103,8 @@ std::string lines_for_reader(std::string_view octets, const http::ResponseHead& 
   std::string out;
   for (const http::FieldLine& line : head.fields) {
     const std::string_view name = http::name_of(octets, line);
-    const bool only_dropped = is_kept(octets, line, {}) && !is_kept(octets, line, dropped);
+    const bool only_dropped = is_kept(octets, line, {}) && !is_kept(octets, line, dropped) &&
+                              !same_ignoring_case(name, kSurrogateControl);
     if (only_dropped || (!line.hop_by_hop && same_ignoring_case(name, "age")))
       append_line(out, name, http::value_of(octets, line));
   }
