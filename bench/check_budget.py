@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What one proxied request costs, in units that do not depend on how busy the machine is.
+"""What one request costs, in units that do not depend on how busy the machine is: one that is
+proxied, and, with --cache, one that is answered from the cache.
 
 Runs `clockwise serve` with one worker before four small origins and drives 64 keep-alive clients
 over 1,000 keys with 1 KiB answers, three times:
@@ -81,9 +82,10 @@ def origins(load, body):
         yield ports
 
 
-def configuration(port, admin, servers):
+def configuration(port, admin, servers, cache):
     lines = "\n".join(f"      - {{name: origin-{i}, address: '127.0.0.1:{p}'}}"
                       for i, p in enumerate(servers, 1))
+    use, caches = ("\n    cache: main", "caches:\n  main: {size: 256MiB}\n") if cache else ("", "")
     return f"""workers: 1
 admin: {{address: '127.0.0.1:{admin}'}}
 access_log: off
@@ -91,10 +93,10 @@ listeners:
   - {{name: web, address: '127.0.0.1:{port}', protocol: http, pool: pages}}
 pools:
   pages:
-    protocol: http
+    protocol: http{use}
     servers:
 {lines}
-"""
+{caches}"""
 
 
 def is_ready(admin):
@@ -127,7 +129,7 @@ class Proxy:
 def proxy(options, load, folder, ports, before=(), environment=None):
     port, admin = free_port(), free_port()
     config = folder / "clockwise.yaml"
-    config.write_text(configuration(port, admin, ports))
+    config.write_text(configuration(port, admin, ports, options.cache))
     argv = [*before, options.binary, "serve", "-c", config, "--log-level", "error"]
     with process(argv, env={**os.environ, **(environment or {})}) as child:
         def settled():
@@ -205,11 +207,17 @@ def arguments():
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--body", type=int, default=1024, help="octets of an answer")
-    parser.add_argument("--instructions", type=float, default=12_000, metavar="LIMIT")
-    parser.add_argument("--system-calls", type=float, default=5.0, metavar="LIMIT")
+    parser.add_argument("--cache", action="store_true", help="hits, with limits of their own")
+    parser.add_argument("--instructions", type=float, metavar="LIMIT")
+    parser.add_argument("--system-calls", type=float, metavar="LIMIT")
     parser.add_argument("--allocations", type=float, default=0, metavar="LIMIT")
     parser.add_argument("--only", choices=["instructions", "system-calls", "allocations"])
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.instructions is None:
+        options.instructions = 6_000 if options.cache else 12_000
+    if options.system_calls is None:
+        options.system_calls = 2.1 if options.cache else 5.0
+    return options
 
 
 def main():

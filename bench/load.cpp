@@ -98,7 +98,7 @@ bool receive(int socket, std::string& buffer) {
 
 std::string origin_answer(std::size_t body) {
   return "HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n"
-         "Content-Type: application/octet-stream\r\nCache-Control: max-age=60\r\n"
+         "Content-Type: application/octet-stream\r\nCache-Control: max-age=1000000000\r\n"
          "ETag: \"5f3c-1\"\r\nContent-Length: " +
          std::to_string(body) + "\r\n\r\n" + std::string(body, 'x');
 }

@@ -125,7 +125,7 @@ class Fill {
   // Under the lock of the shard.
   std::vector<Selector> selectors_;  // that it is for, as far as they are known
   bool joinable_ = true;
-  bool doomed_ = false;  // purged or invalidated meanwhile: not kept
+  bool doomed_ = false;           // purged or invalidated meanwhile: not kept
   std::vector<PurgeRule> rules_;  // tags, once they are known
 
   // Of the thread that fetches.

@@ -24,8 +24,8 @@ class Shard;
 // A piece of a body after the first.
 struct Extent {
   Extent* next = nullptr;
-  std::uint32_t size = 0;     // octets that fit behind this
-  bool from_heap = false;     // not in the arena
+  std::uint32_t size = 0;  // octets that fit behind this
+  bool from_heap = false;  // not in the arena
 
   [[nodiscard]] char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
   [[nodiscard]] const char* data() const noexcept {

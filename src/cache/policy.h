@@ -71,8 +71,8 @@ struct Answer {
 // How an answer may be used once it is stored. Kept with every stored answer, so it is small:
 // seconds, at most kForever.
 struct Terms {
-  std::int64_t received_ms = 0;    // by any clock that does not go back; see current_age()
-  std::uint32_t initial_age = 0;   // when it was received (4.2.3)
+  std::int64_t received_ms = 0;   // by any clock that does not go back; see current_age()
+  std::uint32_t initial_age = 0;  // when it was received (4.2.3)
   std::uint32_t lifetime = 0;
   std::uint32_t stale_while_revalidate = 0, stale_if_error = 0;
   bool validate_always : 1 = false;  // no-cache
@@ -99,7 +99,7 @@ enum class NotStored : std::uint8_t {
 
 struct Verdict {
   std::optional<NotStored> refused;
-  Terms terms;                              // when it is stored
+  Terms terms;  // when it is stored
   // Of the answer, but not of what is stored: private="…", no-cache="…" and, by `strip`,
   // set-cookie; lower case.
   std::vector<std::string> dropped_fields;

@@ -13,7 +13,7 @@ enum class PurgeScope : std::uint8_t { url, prefix, host, tag, all };
 
 struct PurgeRule {
   PurgeScope scope = PurgeScope::all;
-  std::string text;  // of the key, for url and prefix; a host with or without its port; a tag
+  std::string text;   // of the key, for url and prefix; a host with or without its port; a tag
   bool soft = false;  // made stale, but kept for validation and for when the origin fails
   // Only what was fetched before it.
   std::uint32_t generation = 0;

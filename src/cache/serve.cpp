@@ -11,9 +11,8 @@
 namespace clockwise::cache {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOfContent{"content-type", "content-encoding",
-                                                     "content-language", "content-range",
-                                                     "content-md5"};
+constexpr std::array<std::string_view, 5> kOfContent{
+    "content-type", "content-encoding", "content-language", "content-range", "content-md5"};
 
 bool describes_content(std::string_view line) noexcept {
   const std::string_view name = line.substr(0, line.find(':'));

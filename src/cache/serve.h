@@ -20,10 +20,11 @@ struct Served {
   std::vector<ByteRange> parts;  // of 206: one, or those of multipart/byteranges
 };
 
-// `method`: GET or HEAD, which has no parts. `length` of the body; Fill::kUnknown while it is not known: then no part can be given.
-[[nodiscard]] Served serve(const Object& object, http::Method method, const Wish& wish, std::string_view octets,
-                           std::span<const http::FieldLine> fields, std::uint64_t length,
-                           std::int64_t now);
+// `method`: GET or HEAD, which has no parts. `length` of the body; Fill::kUnknown while it is not
+// known: then no part can be given.
+[[nodiscard]] Served serve(const Object& object, http::Method method, const Wish& wish,
+                           std::string_view octets, std::span<const http::FieldLine> fields,
+                           std::uint64_t length, std::int64_t now);
 
 // The lines of a stored head that go with a status; all of them but for those that describe a
 // content which is not sent (304, 416) or is another (multipart/byteranges).

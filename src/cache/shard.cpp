@@ -66,7 +66,8 @@ ObjectRef Shard::hold(Object& object) noexcept {
   return {*this, object};
 }
 
-// --- requests -------------------------------------------------------------------------------------
+// --- requests
+// -------------------------------------------------------------------------------------
 
 Store::Found Shard::find(const Wanted& wanted, std::int64_t now_ms) {
   const std::shared_lock lock(mutex_);
@@ -146,7 +147,8 @@ void Shard::each_of(std::uint64_t hash, std::string_view key, F f) {
   }
 }
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory
+// ---------------------------------------------------------------------------------------
 
 void* Shard::take(std::size_t size, std::int64_t now_ms) {
   if (Arena::cost(size) > arena_.size()) return nullptr;
@@ -181,8 +183,8 @@ bool Shard::evict_one(std::int64_t now_ms) {
 Object* Shard::make(const Fill& fill, const Draft& draft, std::uint32_t inline_size,
                     std::int64_t now_ms) {
   const std::string packed = pack(draft.selectors);
-  for (const std::string_view text : {std::string_view(fill.key_), draft.head,
-                                      std::string_view(packed), draft.tags})
+  for (const std::string_view text :
+       {std::string_view(fill.key_), draft.head, std::string_view(packed), draft.tags})
     if (text.size() > kMostText) return nullptr;
   const std::size_t texts =
       fill.key_.size() + draft.head.size() + packed.size() + draft.tags.size();
@@ -260,7 +262,8 @@ void Shard::destroy(Object& object) noexcept {
   free(object);
 }
 
-// --- the one who fetches --------------------------------------------------------------------------
+// --- the one who fetches
+// --------------------------------------------------------------------------
 
 void Shard::publish(Fill& fill, ObjectRef object, std::uint64_t length, Fill::State state) {
   {
@@ -484,7 +487,8 @@ void Shard::forget(Fill& fill) noexcept {
   std::erase_if(fills_, [&](const auto& one) { return one.get() == &fill; });
 }
 
-// --- invalidation, purge, tidying -----------------------------------------------------------------
+// --- invalidation, purge, tidying
+// -----------------------------------------------------------------
 
 std::size_t Shard::invalidate(std::uint64_t hash, std::string_view key) {
   std::size_t count = 0;

@@ -49,7 +49,7 @@ struct Draft {
 enum class EvictionReason : std::uint8_t { size, expired, purged, invalidated };
 
 // Upper bounds in seconds of the ages at which answers are evicted for others.
-inline constexpr std::array<std::uint32_t, 8> kEvictionAges{1,    10,    60,     600,
+inline constexpr std::array<std::uint32_t, 8> kEvictionAges{1,    10,    60,    600,
                                                             3600, 21600, 86400, 604800};
 
 struct Stats {
@@ -77,8 +77,8 @@ class Store {
 
   // --- requests ---
   struct Found {
-    ObjectRef object;   // the newest that fits, fresh or not
-    bool pass = false;  // what answers this key cannot be shared, as was seen lately
+    ObjectRef object;    // the newest that fits, fresh or not
+    bool pass = false;   // what answers this key cannot be shared, as was seen lately
     bool probe = false;  // but this caller should see whether that is still so
     bool other = false;  // answers to the same key are there, for other requests
   };

@@ -62,7 +62,9 @@ void append_header(const KeyParts& parts, std::string_view name, std::string& ke
 }
 
 void append_lower(std::string_view text, std::string& key) {
-  for (const char octet : text) key.push_back(lower(octet));
+  const std::size_t at = key.size();
+  key.resize(at + text.size());
+  std::transform(text.begin(), text.end(), key.begin() + static_cast<std::ptrdiff_t>(at), lower);
 }
 
 // ":80" and the like; an empty port is the default one (RFC 3986 6.2.3).

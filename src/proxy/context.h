@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/policy.h"
 #include "http/date.h"
 #include "http/head.h"
 #include "http/rewrite.h"
@@ -43,7 +44,8 @@ struct PoolView {
   std::shared_ptr<const upstream::Pool> pool;
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
   metrics::PoolCells* cells = nullptr;
-  metrics::CacheCells* cache_cells = nullptr;  // null: the pool has no cache
+  upstream::CacheUse cache;                    // none: nothing is kept
+  metrics::CacheCells* cache_cells = nullptr;  // null: the same
   upstream::RecentRequests* recent = nullptr;
   PoolMemory* memory = nullptr;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
@@ -90,6 +92,7 @@ class Context {
   Pieces pieces;
   std::string text;
   std::string key;
+  cache::Asked asked;
 
   // Exchanges are recycled with the memory they hold.
   [[nodiscard]] Exchange& take_exchange();

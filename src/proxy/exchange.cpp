@@ -91,7 +91,7 @@ void Exchange::start(Session& session) {
 
   view_ = session.listener().pool_for(head);
   ++view_->users;
-  if (view_->pool->cache && ask_cache()) return;
+  if (view_->cache.cache && ask_cache()) return;
   choose_server();
 }
 
@@ -260,7 +260,7 @@ void Exchange::cut_by_server(Failure failure, std::string_view reason) {
 void Exchange::client_left() { cut("client closed the connection"); }
 
 void Exchange::abandon() {
-  if (fetch_) view_->pool->cache->store->cut(*fetch_->fill);
+  if (fetch_) fetch_->use.cache->store->cut(*fetch_->fill);
   reason_ = "stopped";
   drop_server();
   count_request(Code::other);

@@ -212,6 +212,7 @@ class Exchange final : upstream::ServerConnection::User,
   void take_answer(Exchange& fetch);
   void answer_from(cache::ObjectRef object, std::uint64_t length, metrics::CacheResult result);
   void write_stored_head(const cache::Served& served, std::uint64_t length);
+  void write_stored_framing(const cache::Served& served, std::uint64_t length);
   void begin_part(const cache::ByteRange& part);
   [[nodiscard]] bool next_part();
   void part_head(const cache::ByteRange& part, std::string& out) const;
@@ -268,7 +269,7 @@ class Exchange final : upstream::ServerConnection::User,
     cache::ObjectRef object;  // that goes out, or the stale one at hand
     cache::Cursor cursor;
     std::uint64_t skip = 0;  // octets up to the part that goes out
-    std::uint64_t end = 0;   // of the part that goes out; kUnknown: of a body whose end is not known
+    std::uint64_t end = 0;  // of the part that goes out; kUnknown: of a body whose end is not known
     std::vector<cache::ByteRange> parts;  // of multipart/byteranges
     std::size_t next_part = 0;
     std::string boundary;

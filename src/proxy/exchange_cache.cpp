@@ -24,11 +24,22 @@ constexpr std::uint8_t kMostTries = 4;
 
 std::int64_t signed_ms(io::Milliseconds time) noexcept { return static_cast<std::int64_t>(time); }
 
-void append_number(std::string& out, std::int64_t number) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
-}
+class Decimal {
+ public:
+  template <class Number>
+  explicit Decimal(Number number) noexcept {
+    char* const begin = digits_.data();
+    size_ =
+        static_cast<std::size_t>(std::to_chars(begin, begin + digits_.size(), number).ptr - begin);
+  }
+  [[nodiscard]] std::string_view text() const noexcept { return {digits_.data(), size_}; }
+
+ private:
+  std::array<char, 20> digits_;
+  std::size_t size_ = 0;
+};
+
+void append_number(std::string& out, std::int64_t number) { out.append(Decimal(number).text()); }
 
 bool reads(http::Method method) noexcept {
   return method == http::Method::get || method == http::Method::head;
@@ -36,7 +47,8 @@ bool reads(http::Method method) noexcept {
 
 }  // namespace
 
-// --- what is asked --------------------------------------------------------------------------------
+// --- what is asked
+// --------------------------------------------------------------------------------
 
 // Whether the cache answers, or sees to it that somebody does; false: a server is to be asked, in
 // the ordinary way. REQUIRES: Context::request is this request's head.
@@ -60,7 +72,7 @@ bool Exchange::ask_cache() {
 
 std::string_view Exchange::cache_key() {
   const http::RequestHead& head = context_.request;
-  return view_->pool->cache->key.render({.uri = head.uri,
+  return view_->cache.cache->key.render({.uri = head.uri,
                                          .host = head.authority,
                                          .scheme = "http",
                                          .method = head.method,
@@ -74,20 +86,22 @@ cache::Asked Exchange::asked() const {
   cache::Asked asked;
   asked.authorization = wish_.authorization;
   if (wish_.control)
-    asked.control = cache::parse_cache_control(cache::lines_of(
-        session_->client().in().view(), context_.request.fields, "cache-control"));
+    asked.control = cache::parse_cache_control(
+        cache::lines_of(session_->client().in().view(), context_.request.fields, "cache-control"));
   return asked;
 }
 
 bool Exchange::look_up() {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *view_->cache.cache;
   const std::string_view key = cache_key();
   const cache::Wanted wanted{.hash = cache.store->hash(key),
                              .key = key,
                              .octets = session_->client().in().view(),
                              .fields = context_.request.fields};
   auto found = cache.store->find(wanted, signed_ms(now()));
-  const cache::Asked asks = asked();
+  static const cache::Asked kPlain;
+  const cache::Asked& asks =
+      wish_.control || wish_.authorization ? context_.asked = asked() : kPlain;
   if (found.object && (!wish_.authorization || found.object->terms().for_authorized)) {
     const cache::Terms& terms = found.object->terms();
     const auto use = found.object->made_stale()
@@ -138,13 +152,13 @@ bool Exchange::is_asked_anew(const cache::Object& object) const {
 
 // Waits for the fetch of another request, or begins one.
 bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found& found) {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *view_->cache.cache;
   const bool alone = wish_.authorization || !cache.config.coalesce || found.probe;
   auto joined = cache.store->join(wanted, found.object, alone, signed_ms(now()));
   if (joined.object && !(joined.object == found.object)) return try_again() && look_up();
   if (!joined.fill) return false;
   FillWatch::Owner& owner = *this;
-  watch_ = std::make_shared<FillWatch>(context_.loop, owner, std::move(joined.fill));
+  watch_ = std::make_shared<FillWatch>(context_.loop, owner, cache.store, std::move(joined.fill));
   if (!watch_->follow(joined.leads ? SIZE_MAX : cache.config.coalesce_waiters)) {
     watch_.reset();
     return false;
@@ -173,6 +187,8 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
       fetch_request(session_->client().in().view(), context_.request, validates);
   Fetch fetch;
   fetch.view = view_;
+  fetch.use = view_->cache;
+  fetch.cells = view_->cache_cells;
   fetch.fill = fill;
   fetch.asked = asked();
   fetch.stale = stale;
@@ -184,29 +200,31 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
 // A fetch that nobody waits for.
 void Exchange::fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef& object,
                             CacheFetch reason) {
-  auto joined = view_->pool->cache->store->join(wanted, object, false, signed_ms(now()));
+  auto joined = view_->cache.cache->store->join(wanted, object, false, signed_ms(now()));
   if (!joined.leads) return;
   begin_fetch(joined.fill, object, reason, false);
   rescan_head();
 }
 
 bool Exchange::wants_refresh(const cache::Object& object) const {
-  const auto& ahead = view_->pool->cache->config.refresh_ahead;
+  const auto& ahead = view_->cache.cache->config.refresh_ahead;
   if (!ahead) return false;
   const cache::Terms& terms = object.terms();
   const auto left = terms.lifetime - cache::current_age(terms, signed_ms(now()));
   return static_cast<double>(left) < *ahead * terms.lifetime && object.claim_refresh();
 }
 
-// --- waiting --------------------------------------------------------------------------------------
+// --- waiting
+// --------------------------------------------------------------------------------------
 
 void Exchange::await_fill() {
   if (!watch_->wait(Fill::State::waiting, 0)) return fill_changed();
-  const config::Cache& settings = view_->pool->cache->config;
+  const config::Cache& settings = view_->cache.cache->config;
   awaited_ = Side::server;
   // Whose fetch it is waits as long as that tries.
-  due_ = leads_ != nullptr ? io::Deadlines::kNever
-                           : now() + static_cast<io::Milliseconds>(settings.coalesce_timeout.count());
+  due_ = leads_ != nullptr
+             ? io::Deadlines::kNever
+             : now() + static_cast<io::Milliseconds>(settings.coalesce_timeout.count());
   if (stale_is_usable())
     due_ = std::min(due_, now() + static_cast<io::Milliseconds>(settings.stale_after.count()));
   watch_client();
@@ -219,7 +237,10 @@ void Exchange::on_fill() {
 }
 
 void Exchange::fill_changed() {
-  if (phase_ == Phase::stored) return send_stored();
+  if (phase_ == Phase::stored) {
+    context_.pieces.clear();
+    return send_stored();
+  }
   switch (watch_->fill().state()) {
     case Fill::State::waiting:
       return await_fill();
@@ -251,9 +272,9 @@ void Exchange::fill_begun() {
     if (!try_again() || !look_up()) go_on_alone();
     return;
   }
-  const CacheResult result = reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated
-                                                                    : CacheResult::miss)
-                                              : CacheResult::collapsed;
+  const CacheResult result =
+      reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated : CacheResult::miss)
+                       : CacheResult::collapsed;
   const std::uint64_t length = fill.length();
   object->touch();
   if (whole) leave_fill();
@@ -336,13 +357,14 @@ void Exchange::take_answer(Exchange& fetch) {
   read_response_head();
 }
 
-// --- answering ------------------------------------------------------------------------------------
+// --- answering
+// ------------------------------------------------------------------------------------
 
 // `length` of the body, where it is known. REQUIRES: Context::request is this request's head.
 void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
   const http::RequestHead& head = context_.request;
-  const auto served = cache::serve(*object, method_, wish_, session_->client().in().view(), head.fields,
-                                   length, std::time(nullptr));
+  const auto served = cache::serve(*object, method_, wish_, session_->client().in().view(),
+                                   head.fields, length, std::time(nullptr));
   result_ = result;
   status_ = served.status;
   phase_ = Phase::stored;
@@ -355,8 +377,7 @@ void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheR
     framing = minor_version_ == 0 ? http::BodyKind::until_close : http::BodyKind::chunked;
   }
   response_writer_.reset(framing);
-  keep_alive_ =
-      keep_alive_ && session_->may_go_on() && framing != http::BodyKind::until_close;
+  keep_alive_ = keep_alive_ && session_->may_go_on() && framing != http::BodyKind::until_close;
 
   stored_.cursor = cache::Cursor(*stored_.object, 0);
   stored_.skip = 0;
@@ -378,68 +399,62 @@ void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheR
 // The head into Context::pieces.
 void Exchange::write_stored_head(const cache::Served& served, std::uint64_t length) {
   const cache::Object& object = *stored_.object;
+  http::Gather& out = context_.gather;
+  out.clear();
+  if (served.status == 200)
+    out.write("HTTP/1.1 200 OK\r\n");
+  else
+    out.write("HTTP/1.1 ", Decimal(served.status).text(), " ", http::reason_phrase(served.status),
+              "\r\n");
   std::string& text = context_.text;
   text.clear();
-  if (served.status == 200) {
-    text.append("HTTP/1.1 200 OK\r\n");
+  if (served.status == 304 || served.status == 416 || served.parts.size() > 1) {
+    cache::append_head(object.head(), false, text);
+    out.write(text);
   } else {
-    text.append("HTTP/1.1 ");
-    append_number(text, served.status);
-    text.append(" ").append(http::reason_phrase(served.status)).append("\r\n");
+    out.relay(object.head());
   }
-  const std::size_t line_end = text.size();
-  const bool other_content =
-      served.status == 304 || served.status == 416 || served.parts.size() > 1;
-  if (other_content) cache::append_head(object.head(), false, text);
+  write_stored_framing(served, length);
 
-  const auto length_is = [&](std::uint64_t octets) {
-    text.append("Content-Length: ");
-    append_number(text, static_cast<std::int64_t>(octets));
-    text.append("\r\n");
-  };
-  const auto range_is = [&](std::string_view range) {
-    text.append("Content-Range: bytes ").append(range).append("/");
-    append_number(text, static_cast<std::int64_t>(length));
-    text.append("\r\n");
-  };
+  const std::string_view end = !keep_alive_          ? "Connection: close\r\n\r\n"
+                               : minor_version_ == 0 ? "Connection: keep-alive\r\n\r\n"
+                                                     : "\r\n";
+  const cache::Seconds age = cache::current_age(object.terms(), signed_ms(now()));
+  if (result_ == CacheResult::hit && !view_->cache.cache->config.show_key) {
+    out.write("Age: ", Decimal(age).text(),
+              "\r\nVia: 1.1 clockwise\r\nCache-Status: clockwise; hit; ttl=",
+              Decimal(object.terms().lifetime - age).text(), "\r\n", end);
+  } else {
+    // What came from the origin for this request has the Age that it came with.
+    if (result_ == CacheResult::miss)
+      out.write(for_reader_only_);
+    else
+      out.write("Age: ", Decimal(age).text(), "\r\n");
+    text.clear();
+    (void)add_cache_status(text);
+    out.write("Via: 1.1 clockwise\r\n", text, end);
+  }
+  context_.pieces.begin_with(out.slices());
+}
+
+void Exchange::write_stored_framing(const cache::Served& served, std::uint64_t length) {
+  http::Gather& out = context_.gather;
   if (served.parts.size() > 1) {
-    text.append("Content-Type: multipart/byteranges; boundary=")
-        .append(stored_.boundary)
-        .append("\r\n");
-    length_is(multipart_length());
+    out.write("Content-Type: multipart/byteranges; boundary=", stored_.boundary,
+              "\r\nContent-Length: ", Decimal(multipart_length()).text(), "\r\n");
   } else if (served.parts.size() == 1) {
-    const auto [first, last] = served.parts.front();
-    range_is(std::to_string(first) + "-" + std::to_string(last));
-    length_is(last - first + 1);
+    const cache::ByteRange& part = served.parts.front();
+    out.write("Content-Range: bytes ", Decimal(part.first).text(), "-", Decimal(part.last).text(),
+              "/", Decimal(length).text(), "\r\nContent-Length: ", Decimal(part.size()).text(),
+              "\r\n");
   } else if (served.status == 416) {
-    range_is("*");
-    length_is(0);
+    out.write("Content-Range: bytes */", Decimal(length).text(), "\r\nContent-Length: 0\r\n");
   } else if (response_writer_.kind() == http::BodyKind::chunked) {
-    text.append("Transfer-Encoding: chunked\r\n");
+    out.write("Transfer-Encoding: chunked\r\n");
   } else if (response_writer_.kind() == http::BodyKind::length && length != Fill::kUnknown &&
              served.status != 204 && served.status != 304) {
-    length_is(length);
+    out.write("Content-Length: ", Decimal(length).text(), "\r\n");
   }
-  if (result_ == CacheResult::miss) text.append(for_reader_only_);
-  if (result_ != CacheResult::miss) {
-    text.append("Age: ");
-    append_number(text, cache::current_age(object.terms(), signed_ms(now())));
-    text.append("\r\n");
-  }
-  text.append("Via: 1.1 ").append(http::kPseudonym).append("\r\n");
-  (void)add_cache_status(text);
-  if (!keep_alive_)
-    text.append("Connection: close\r\n");
-  else if (minor_version_ == 0)
-    text.append("Connection: keep-alive\r\n");
-  text.append("\r\n");
-
-  const std::string_view all = text;
-  Pieces& pieces = context_.pieces;
-  pieces.clear();
-  pieces.passing(all.substr(0, line_end));
-  if (!other_content) pieces.passing(object.head());
-  pieces.passing(all.substr(line_end));
 }
 
 void Exchange::begin_part(const cache::ByteRange& part) {
@@ -463,7 +478,8 @@ void Exchange::part_head(const cache::ByteRange& part, std::string& out) const {
 }
 
 std::uint64_t Exchange::multipart_length() const {
-  std::uint64_t length = stored_.boundary.size() + 8;  // the end: CRLF, two dashes on each side, CRLF
+  std::uint64_t length =
+      stored_.boundary.size() + 8;  // the end: CRLF, two dashes on each side, CRLF
   std::string head;
   for (const cache::ByteRange& part : stored_.parts) {
     head.clear();
@@ -597,7 +613,8 @@ void Exchange::stored_done() {
   finish();
 }
 
-// --- telling --------------------------------------------------------------------------------------
+// --- telling
+// --------------------------------------------------------------------------------------
 
 // RFC 9211. False: this exchange has nothing to do with a cache.
 bool Exchange::add_cache_status(std::string& lines) const {
@@ -643,7 +660,7 @@ bool Exchange::add_cache_status(std::string& lines) const {
     lines.append("; fwd-status=");
     append_number(lines, status_);
   }
-  if (view_->pool->cache->config.show_key && stored_.object)
+  if (stored_.object && view_->cache.cache->config.show_key)
     lines.append("; key=\"").append(quoted(stored_.object->key())).append("\"");
   lines.append("\r\n");
   return true;
@@ -663,13 +680,16 @@ std::string Exchange::quoted(std::string_view text) {
   return out;
 }
 
-void Exchange::count_cached() { at(view_->cache_cells->requests, result_).add(); }
+void Exchange::count_cached() {
+  // A further try went by a snapshot in which nothing is kept any more.
+  if (view_->cache_cells != nullptr) at(view_->cache_cells->requests, result_).add();
+}
 
 // An unsafe request that succeeded makes doubtful what is stored of its URI, and of those that its
 // answer names. REQUIRES: Context::response is the answer's head.
 void Exchange::see_invalidation() {
-  if (!cache::invalidates(method_, status_)) return;
-  const upstream::Cache& cache = *view_->pool->cache;
+  if (!view_->cache.cache || !cache::invalidates(method_, status_)) return;
+  const upstream::Cache& cache = *view_->cache.cache;
   cache.store->invalidate(target_key_);
   const http::ResponseHead& head = context_.response;
   const std::string_view octets = server_->stream().in().view();

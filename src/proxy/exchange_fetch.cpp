@@ -43,7 +43,8 @@ void Exchange::fetch(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
   FillNudge::Owner& owner = *this;
-  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, owner, fetch_->fill);
+  fetch_->nudge =
+      std::make_shared<FillNudge>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
   fetch_->nudge->start();
   fetch_->requested_ms = wall_ms();
   if (fetch_->reader != nullptr) fetch_->reader->leads_ = this;
@@ -53,7 +54,7 @@ void Exchange::fetch(Session& session, Fetch fetch) {
   head_size_ = request_octets_ = context_.request.size;
   view_ = fetch_->view;
   ++view_->users;
-  at(view_->cache_cells->fetches, fetch_->reason).add();
+  at(fetch_->cells->fetches, fetch_->reason).add();
   choose_server();
 }
 
@@ -68,7 +69,7 @@ void Exchange::begin_fill() {
 
 // False: the answer is not kept, and the fetch is over.
 bool Exchange::keep_answer() {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *fetch_->use.cache;
   const http::ResponseHead& head = context_.response;
   const std::string_view octets = server_->stream().in().view().substr(0, head.size);
   const cache::Moments moments{.requested_ms = fetch_->requested_ms, .received_ms = wall_ms()};
@@ -79,7 +80,7 @@ bool Exchange::keep_answer() {
     return false;
   }
   if (validates)
-    at(view_->cache_cells->revalidations,
+    at(fetch_->cells->revalidations,
        is_failure(head.status) ? Revalidation::failed : Revalidation::replaced)
         .add();
   if (fetch_->stale && is_failure(head.status) &&
@@ -102,8 +103,7 @@ bool Exchange::keep_answer() {
   verdict.terms.received_ms = now_ms;
   shorten(verdict.terms);
   const auto selectors = cache::selectors(cache::lines_of(octets, head.fields, "vary"),
-                                          session_->client().in().view(),
-                                          context_.request.fields);
+                                          session_->client().in().view(), context_.request.fields);
   const std::string stored = stored_head(octets, head, verdict.dropped_fields, context_.date());
   const std::string tags = tags_of(octets, head.fields);
   const cache::Draft draft{
@@ -112,9 +112,9 @@ bool Exchange::keep_answer() {
       .tags = tags,
       .selectors = selectors,
       .terms = verdict.terms,
-      .length = declared                                   ? head.body.length
+      .length = declared                                 ? head.body.length
                 : head.body.kind == http::BodyKind::none ? 0
-                                                           : Fill::kUnknown,
+                                                         : Fill::kUnknown,
   };
   if (fetch_->reader != nullptr)
     fetch_->reader->for_reader_only_ = lines_for_reader(octets, head, verdict.dropped_fields);
@@ -125,7 +125,7 @@ bool Exchange::keep_answer() {
 
 // What was stored together is not to go stale together.
 void Exchange::shorten(cache::Terms& terms) {
-  const double jitter = view_->pool->cache->config.ttl_jitter;
+  const double jitter = fetch_->use.cache->config.ttl_jitter;
   if (jitter <= 0) return;
   const double part = static_cast<double>(context_.random() >> 11U) * 0x1.0p-53;
   terms.lifetime -= static_cast<std::uint32_t>(terms.lifetime * jitter * part);
@@ -133,13 +133,13 @@ void Exchange::shorten(cache::Terms& terms) {
 
 // The origin says that what is stored is still right (RFC 9111 4.3.4).
 void Exchange::confirm_stored(const cache::Moments& moments) {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *fetch_->use.cache;
   const http::ResponseHead& head = context_.response;
   io::Buffer& in = server_->stream().in();
   const std::uint32_t head_size = head.size;
   const std::string_view octets = in.view().substr(0, head_size);
   const cache::Object& old = *fetch_->stale;
-  at(view_->cache_cells->revalidations, Revalidation::not_modified).add();
+  at(fetch_->cells->revalidations, Revalidation::not_modified).add();
 
   // Judged as if it had come whole with the lines that it has now.
   std::string lines = confirmed_head(old, octets, head, {});
@@ -153,9 +153,8 @@ void Exchange::confirm_stored(const cache::Moments& moments) {
   cache::Verdict verdict;
   if (http::scan_response(whole, kNone, http::Method::head, merged, scanned) ==
       http::Progress::complete) {
-    verdict = cache::judge(fetch_->asked,
-                           cache::answer_of(whole, merged, cache.targeted, moments), moments,
-                           cache.policy);
+    verdict = cache::judge(fetch_->asked, cache::answer_of(whole, merged, cache.targeted, moments),
+                           moments, cache.policy);
     lines = stored_head(whole, merged, verdict.dropped_fields, context_.date());
   }
   // What may not be stored any more answers those who wait, and nobody after them.
@@ -180,7 +179,7 @@ void Exchange::confirm_stored(const cache::Moments& moments) {
 
 // `remember`: others need not wait to find that out.
 void Exchange::not_shared(bool remember, bool too_large) {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *fetch_->use.cache;
   const std::shared_ptr<Fill> fill = fetch_->fill;
   const auto remember_ms = remember ? cache.config.hit_for_miss.count() : 0;
   Exchange* const reader = fetch_->reader;
@@ -199,7 +198,7 @@ void Exchange::not_shared(bool remember, bool too_large) {
 
 // What stands in the server's buffer from `at` on belongs to the body.
 void Exchange::fill(std::size_t at) {
-  const upstream::Cache& cache = *view_->pool->cache;
+  const upstream::Cache& cache = *fetch_->use.cache;
   io::Buffer& in = server_->stream().in();
   const auto part = response_body_.read(in.data() + at, in.size() - at);
   if (part.state == BodyReader::State::bad)
@@ -234,21 +233,20 @@ void Exchange::refuse_fetch(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
   FillNudge::Owner& owner = *this;
-  fetch_->nudge = std::make_shared<FillNudge>(context_.loop, owner, fetch_->fill);
+  fetch_->nudge =
+      std::make_shared<FillNudge>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
   view_ = fetch_->view;
   ++view_->users;
   fetch_failed(400, {}, "the request cannot be made to a server");
 }
 
 // All text is static.
-void Exchange::fetch_failed(unsigned status, std::string_view proxy_status,
-                            std::string_view text) {
+void Exchange::fetch_failed(unsigned status, std::string_view proxy_status, std::string_view text) {
   const bool validates = fetch_->stale && fetch_->stale->terms().has_validator;
-  if (validates && status_ == 0)
-    at(view_->cache_cells->revalidations, Revalidation::failed).add();
+  if (validates && status_ == 0) at(fetch_->cells->revalidations, Revalidation::failed).add();
   drop_server();
   count_request(metrics::code_of(status));
-  view_->pool->cache->store->fail(
+  fetch_->use.cache->store->fail(
       *fetch_->fill,
       {.status = static_cast<std::uint16_t>(status), .proxy_status = proxy_status, .text = text});
   end_fetch();
@@ -258,7 +256,7 @@ void Exchange::fetch_failed(unsigned status, std::string_view proxy_status,
 void Exchange::fetch_cut() {
   drop_server();
   count_request(metrics::Code::other);
-  view_->pool->cache->store->cut(*fetch_->fill);
+  fetch_->use.cache->store->cut(*fetch_->fill);
   end_fetch();
 }
 
@@ -268,10 +266,10 @@ void Exchange::on_nudge() {
   const Fill& fill = *fetch_->fill;
   if (fill.followers() == 0 && !fetch_->background()) {
     const std::uint64_t length = fill.length();
-    const double share = view_->pool->cache->config.finish_fill;
-    const bool goes_on = answer_started_ && length != Fill::kUnknown &&
-                         static_cast<double>(fill.object()->size()) >=
-                             share * static_cast<double>(length);
+    const double share = fetch_->use.cache->config.finish_fill;
+    const bool goes_on =
+        answer_started_ && length != Fill::kUnknown &&
+        static_cast<double>(fill.object()->size()) >= share * static_cast<double>(length);
     if (!goes_on) return fetch_cut();
   }
   if (fetch_->paused) fill_on();

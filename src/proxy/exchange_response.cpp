@@ -142,7 +142,7 @@ void Exchange::begin_response() {
   to.head_or_no_body = no_body_answer_;
   to.date = context_.date();
   to.extra = own_lines();
-  if (asked_cache_ && view_->pool->cache->config.surrogate_control) hide_surrogate_control();
+  if (view_->cache.cache && view_->cache.cache->config.surrogate_control) hide_surrogate_control();
   context_.gather.clear();
   http::rewrite_response(in.view().substr(0, head.size), head, to, context_.gather);
   context_.pieces.begin_with(context_.gather.slices());
@@ -235,9 +235,8 @@ void Exchange::response_progress() {
 // all that it had room for, or a splice all that it wanted, there may be more.
 bool Exchange::server_is_reusable() {
   io::Stream& server = server_->stream();
-  return server_keep_alive_ && server.in().empty() && request_body_.done() &&
-         to_server_.empty() && !server_failed_writing_ &&
-         (server.drained() || !server.has_news());
+  return server_keep_alive_ && server.in().empty() && request_body_.done() && to_server_.empty() &&
+         !server_failed_writing_ && (server.drained() || !server.has_news());
 }
 
 // Who must make the next move for the answer to go on.

@@ -11,17 +11,26 @@ namespace {
 using http::same_ignoring_case;
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::any_of(
-      names, [&](std::string_view one) { return same_ignoring_case(name, one); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view one) { return same_ignoring_case(name, one); });
 }
 
 // Of the client's own: conditions and ranges, which are answered from what is stored, and what some
 // origins take for another request than the one that the key was made of.
-constexpr std::array<std::string_view, 14> kNotFetched{
-    "if-none-match",  "if-modified-since", "if-match",        "if-unmodified-since",
-    "if-range",       "range",             "x-original-url",  "x-rewrite-url",
-    "x-http-method",  "x-method-override", "x-http-method-override",
-    "x-original-host", "x-host",           "x-forwarded-server"};
+constexpr std::array<std::string_view, 14> kNotFetched{"if-none-match",
+                                                       "if-modified-since",
+                                                       "if-match",
+                                                       "if-unmodified-since",
+                                                       "if-range",
+                                                       "range",
+                                                       "x-original-url",
+                                                       "x-rewrite-url",
+                                                       "x-http-method",
+                                                       "x-method-override",
+                                                       "x-http-method-override",
+                                                       "x-original-host",
+                                                       "x-host",
+                                                       "x-forwarded-server"};
 
 bool is_fetched(std::string_view octets, const http::FieldLine& line) {
   switch (line.id) {
@@ -41,9 +50,8 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 }
 
 // Of this connection and of this moment (RFC 9111 3.1).
-constexpr std::array<std::string_view, 4> kNotStored{"age", "proxy-authenticate",
-                                                     "proxy-authentication-info",
-                                                     "proxy-authorization"};
+constexpr std::array<std::string_view, 4> kNotStored{
+    "age", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization"};
 
 bool is_kept(std::string_view octets, const http::FieldLine& line,
              const std::vector<std::string>& dropped) {
@@ -115,8 +123,7 @@ std::string confirmed_head(const cache::Object& stored, std::string_view octets,
                            const http::ResponseHead& head,
                            const std::vector<std::string>& dropped) {
   const auto updates = [&](const http::FieldLine& line) {
-    return is_kept(octets, line, dropped) &&
-           !is_one_of(http::name_of(octets, line), kOfContent);
+    return is_kept(octets, line, dropped) && !is_one_of(http::name_of(octets, line), kOfContent);
   };
   std::string out;
   for (std::string_view rest = stored.head(); !rest.empty();) {
@@ -129,8 +136,7 @@ std::string confirmed_head(const cache::Object& stored, std::string_view octets,
     if (!replaced) out += line;
   }
   for (const http::FieldLine& line : head.fields)
-    if (updates(line))
-      append_line(out, http::name_of(octets, line), http::value_of(octets, line));
+    if (updates(line)) append_line(out, http::name_of(octets, line), http::value_of(octets, line));
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "http/head.h"
 #include "metrics/cells.h"
 #include "proxy/fill_watch.h"
+#include "upstream/routing.h"
 
 namespace clockwise::proxy {
 
@@ -24,6 +25,8 @@ struct PoolView;
 
 struct Fetch {
   PoolView* view = nullptr;
+  upstream::CacheUse use;
+  metrics::CacheCells* cells = nullptr;  // of `use`
   std::shared_ptr<cache::Fill> fill;
   std::shared_ptr<FillNudge> nudge;
   cache::Asked asked;          // by the request that began it
@@ -47,7 +50,7 @@ struct Fetch {
 
 // The lines among `dropped`, and Age, as they were received: for the one who asked.
 [[nodiscard]] std::string lines_for_reader(std::string_view octets, const http::ResponseHead& head,
-                                        const std::vector<std::string>& dropped);
+                                           const std::vector<std::string>& dropped);
 
 // The lines of an answer that are stored: as received, without what concerns the connection or the
 // framing, without Age, and without `dropped`. A Date is added where there is none.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cache/fill.h"
+#include "cache/store.h"
 #include "io/loop.h"
 
 namespace clockwise::proxy {
@@ -24,8 +25,9 @@ class FillWatch final : public cache::Fill::Follower,
     ~Owner() = default;
   };
 
-  FillWatch(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Fill> fill) noexcept
-      : loop_(loop), owner_(&owner), fill_(std::move(fill)) {}
+  FillWatch(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Store> store,
+            std::shared_ptr<cache::Fill> fill) noexcept
+      : loop_(loop), owner_(&owner), store_(std::move(store)), fill_(std::move(fill)) {}
 
   [[nodiscard]] cache::Fill& fill() noexcept { return *fill_; }
   [[nodiscard]] const std::shared_ptr<cache::Fill>& shared() const noexcept { return fill_; }
@@ -47,6 +49,7 @@ class FillWatch final : public cache::Fill::Follower,
 
   io::Loop& loop_;
   Owner* owner_;
+  const std::shared_ptr<cache::Store> store_;  // outlives the fill
   const std::shared_ptr<cache::Fill> fill_;
 };
 
@@ -62,8 +65,9 @@ class FillNudge final : public cache::Fill::Fetcher,
     ~Owner() = default;
   };
 
-  FillNudge(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Fill> fill) noexcept
-      : loop_(loop), owner_(&owner), fill_(std::move(fill)) {}
+  FillNudge(io::Loop& loop, Owner& owner, std::shared_ptr<cache::Store> store,
+            std::shared_ptr<cache::Fill> fill) noexcept
+      : loop_(loop), owner_(&owner), store_(std::move(store)), fill_(std::move(fill)) {}
 
   void start() { fill_->fetched_by(this); }
   void leave() noexcept {
@@ -80,6 +84,7 @@ class FillNudge final : public cache::Fill::Fetcher,
 
   io::Loop& loop_;
   Owner* owner_;
+  const std::shared_ptr<cache::Store> store_;  // outlives the fill
   const std::shared_ptr<cache::Fill> fill_;
 };
 

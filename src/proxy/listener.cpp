@@ -148,9 +148,16 @@ PoolView* Listener::routed_pool(const http::RequestHead& head) const noexcept {
 }
 
 PoolView* Listener::newest(const PoolView& view) const noexcept {
-  for (PoolView* routed : routed_)
-    if (routed->pool->config.name == view.pool->config.name) return routed;
-  return pool_;
+  const auto name = [](const PoolView& one) -> std::string_view {
+    return one.cache.cache ? std::string_view(one.cache.cache->config.name) : std::string_view();
+  };
+  PoolView* of_pool = pool_;
+  for (PoolView* routed : routed_) {
+    if (routed->pool->config.name != view.pool->config.name) continue;
+    if (name(*routed) == name(view)) return routed;
+    if (of_pool->pool->config.name != view.pool->config.name) of_pool = routed;
+  }
+  return of_pool;
 }
 
 void Listener::start_accepting() {

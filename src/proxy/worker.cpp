@@ -7,6 +7,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -84,15 +85,24 @@ class Worker::Impl {
   }
 
  private:
-  using Views = std::map<std::string, PoolView*>;
+  // By the name of the pool, and of the cache that a route gives it in the place of its own; empty:
+  // none.
+  using ViewKey = std::pair<std::string, std::optional<std::string>>;
+  using Views = std::map<ViewKey, PoolView*>;
   using ServerKey = std::tuple<std::string, std::string, std::string>;  // pool, name, address
 
   Result<void> take_over(const WorkerState& state) {
     Views views;
     std::vector<std::unique_ptr<PoolView>> next;
+    const auto add = [&](const auto& pool, std::optional<std::string> of_route,
+                         const upstream::CacheUse& use) {
+      next.push_back(make_view(pool, use));
+      views[{pool->config.name, std::move(of_route)}] = next.back().get();
+    };
     for (const auto& pool : state.routing->pools) {
-      next.push_back(make_view(pool));
-      views[pool->config.name] = next.back().get();
+      add(pool, std::nullopt, pool->cache);
+      if (pool->cache.cache && has_routes(state)) add(pool, std::string(), {});
+      for (const auto& use : pool->route_caches) add(pool, use.counters->cache, use);
     }
     context_.log = state.log;
     auto result = take_over_listeners(state, views);
@@ -103,11 +113,18 @@ class Worker::Impl {
     return result;
   }
 
-  std::unique_ptr<PoolView> make_view(const std::shared_ptr<const upstream::Pool>& pool) {
+  static bool has_routes(const WorkerState& state) {
+    return std::ranges::any_of(state.listeners,
+                               [](const auto& spec) { return !spec->config.routes.empty(); });
+  }
+
+  std::unique_ptr<PoolView> make_view(const std::shared_ptr<const upstream::Pool>& pool,
+                                      const upstream::CacheUse& use) {
     auto view = std::make_unique<PoolView>();
     view->pool = pool;
     view->cells = &pool->counters->cells.at(context_.worker);
-    if (pool->cache) view->cache_cells = &pool->cache_counters->cells.at(context_.worker);
+    view->cache = use;
+    if (use.cache) view->cache_cells = &use.counters->cells.at(context_.worker);
     view->recent = &pool->recent->by_worker.at(context_.worker);
     view->memory = &memory_of(pool->config.name);
     if (pool->watch) {
@@ -146,7 +163,7 @@ class Worker::Impl {
     Result<void> result;
     std::vector<std::unique_ptr<Listener>> next;
     for (const auto& spec : state.listeners) {
-      PoolView* pool = views.at(spec->config.pool);
+      PoolView* pool = views.at({spec->config.pool, std::nullopt});
       auto known = std::ranges::find_if(listeners_, [&](const auto& listener) {
         return listener && listener->config().name == spec->config.name &&
                listener->config().address == spec->config.address;
@@ -179,7 +196,7 @@ class Worker::Impl {
   // The connections of a listener that left end with their next answer. Until then, through however
   // many changes, they are served by the pool that stands in for the one they knew.
   static void give_stand_in(Listener& listener, const Views& views) {
-    const auto same = views.find(listener.config().pool);
+    const auto same = views.find({listener.config().pool, std::nullopt});
     PoolView* pool = same != views.end() ? same->second
                      : views.empty()     ? nullptr
                                          : views.begin()->second;
@@ -192,7 +209,8 @@ class Worker::Impl {
                                        PoolView* stand_in) {
     std::vector<PoolView*> pools;
     for (const config::Route& route : config.routes) {
-      const auto found = views.find(route.pool);
+      auto found = views.find({route.pool, route.cache});
+      if (found == views.end()) found = views.find({route.pool, std::nullopt});
       pools.push_back(found == views.end() ? stand_in : found->second);
     }
     return pools;
@@ -239,7 +257,8 @@ class Worker::Impl {
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
     for (auto& [key, servers] : servers_) servers->on_tick();
     for (const auto& view : views_)
-      if (view->pool->cache) view->pool->cache->store->sweep(static_cast<std::int64_t>(context_.loop.now()));
+      if (view->cache.cache)
+        view->cache.cache->store->sweep(static_cast<std::int64_t>(context_.loop.now()));
     if (!old_views_.empty() || !leaving_.empty()) tidy();
     tell_when_drained();
   }

@@ -149,15 +149,16 @@ std::shared_ptr<upstream::Recent> recent_of(const PoolChange& change, std::size_
   return stays ? before->recent : std::make_shared<upstream::Recent>(workers);
 }
 
-std::shared_ptr<const upstream::Cache> cache_of(const Caches& caches,
-                                                const std::optional<std::string>& name) {
-  if (!name) return nullptr;
-  return *std::ranges::find(caches, *name, [](const auto& cache) { return cache->config.name; });
+upstream::CacheUse use_of(const Caches& caches, upstream::Directory& directory,
+                          const std::string& pool, const std::string& name) {
+  const auto found =
+      std::ranges::find(caches.all, name, [](const auto& cache) { return cache->config.name; });
+  return {*found, directory.cache(pool, name)};
 }
 
 cache::Settings policy_of(const config::Cache& config) {
   const auto seconds = [](std::chrono::milliseconds time) {
-    return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+    return std::chrono::ceil<std::chrono::seconds>(time).count();  // HTTP counts in them
   };
   cache::Settings policy;
   policy.default_ttl = seconds(config.default_ttl);
@@ -178,8 +179,7 @@ std::shared_ptr<upstream::Cache> cache_from(const config::Cache& config) {
   cache->config = config;
   cache->policy = policy_of(config);
   // The configuration has seen to it that it can be parsed.
-  cache->key =
-      *http::KeyTemplate::parse(config.key, config.key_ignore, http::HostForm::authority);
+  cache->key = *http::KeyTemplate::parse(config.key, config.key_ignore, http::HostForm::authority);
   for (const std::string& name : cache->config.targeted) cache->targeted.push_back(name);
   if (config.surrogate_control) cache->targeted.push_back("Surrogate-Control");
   return cache;
@@ -191,9 +191,16 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
   const Pool* before = change.running.get();
   const bool watching = before != nullptr && before->watch;
   const bool watch_stays = !watching || before->watch->until > now;
-  const auto cache = cache_of(caches, change.config->cache);
+  const std::string& name = change.config->name;
+  upstream::CacheUse cache;
+  if (change.config->cache) cache = use_of(caches, directory, name, *change.config->cache);
+  std::vector<upstream::CacheUse> route_caches;
+  if (const auto found = caches.of_routes.find(name); found != caches.of_routes.end())
+    for (const std::string& one : found->second)
+      route_caches.push_back(use_of(caches, directory, name, one));
   if (before != nullptr && before->config == *change.config && watch_stays &&
-      before->cache == cache && same_places(*before, places))
+      before->cache == cache && before->route_caches == route_caches &&
+      same_places(*before, places))
     return change.running;
 
   auto pool = std::make_shared<Pool>();
@@ -207,8 +214,8 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
                                    : std::make_shared<upstream::HealthBoard>(change.config->name);
   pool->recent = recent_of(change, directory.max_workers());
   pool->watch = watch_of(change, directory.max_workers(), now);
-  pool->cache = cache;
-  if (cache) pool->cache_counters = directory.cache(change.config->name, cache->config.name);
+  pool->cache = std::move(cache);
+  pool->route_caches = std::move(route_caches);
   return pool;
 }
 
@@ -266,25 +273,28 @@ Places place_servers(const config::Config& config, const HostAddresses& hosts,
 Result<Caches> open_caches(const config::Config& config, const Routing* running) {
   Caches caches;
   for (const config::Cache& wanted : config.caches) {
-    const Caches none;
-    const Caches& known = running != nullptr ? running->caches : none;
-    const auto found = std::ranges::find(known, wanted.name,
-                                         [](const auto& cache) { return cache->config.name; });
+    const decltype(Caches::all) none;
+    const auto& known = running != nullptr ? running->caches : none;
+    const auto found =
+        std::ranges::find(known, wanted.name, [](const auto& cache) { return cache->config.name; });
     if (found != known.end() && (*found)->config == wanted) {
-      caches.push_back(*found);
+      caches.all.push_back(*found);
       continue;
     }
     auto cache = cache_from(wanted);
     const bool stays = found != known.end() && (*found)->config.size == wanted.size;
     try {
-      cache->store = stays ? (*found)->store
-                           : std::make_shared<cache::Store>(wanted.size, wanted.max_object);
+      cache->store =
+          stays ? (*found)->store : std::make_shared<cache::Store>(wanted.size, wanted.max_object);
     } catch (const std::bad_alloc&) {
       return Error(fmt::format("caches.{}.size: there is no range of {} bytes of memory",
                                wanted.name, wanted.size));
     }
-    caches.push_back(std::move(cache));
+    caches.all.push_back(std::move(cache));
   }
+  for (const config::Listener& listener : config.listeners)
+    for (const config::Route& route : listener.routes)
+      if (route.cache && !route.cache->empty()) caches.of_routes[route.pool].insert(*route.cache);
   return caches;
 }
 
@@ -296,7 +306,7 @@ std::shared_ptr<const Routing> assemble(const Changes& changes, const Places& pl
   routing->generation = running != nullptr ? running->generation + 1 : 1;
   for (const PoolChange& change : changes.pools)
     routing->pools.push_back(pool_from(change, places, caches, directory, now));
-  routing->caches = caches;
+  routing->caches = caches.all;
   return routing;
 }
 

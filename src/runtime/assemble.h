@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,9 +63,12 @@ struct Places {
 [[nodiscard]] Places place_servers(const config::Config& config, const HostAddresses& hosts,
                                    const upstream::Routing* running);
 
-// The caches of `config`: those that run, where nothing changed; the stores of those that run, where
-// their size stays. The error names the cache that there is no memory for.
-using Caches = std::vector<std::shared_ptr<const upstream::Cache>>;
+// The caches of `config`: those that run, where nothing changed; the stores of those that run,
+// where their size stays. The error names the cache that there is no memory for.
+struct Caches {
+  std::vector<std::shared_ptr<const upstream::Cache>> all;  // sorted by name
+  std::map<std::string, std::set<std::string>> of_routes;   // names, by the pool that gets them
+};
 [[nodiscard]] Result<Caches> open_caches(const config::Config& config,
                                          const upstream::Routing* running);
 
@@ -72,7 +76,8 @@ using Caches = std::vector<std::shared_ptr<const upstream::Cache>>;
 // keys remembers the ring before until `now` + handoff.max_window.
 [[nodiscard]] std::shared_ptr<const upstream::Routing> assemble(
     const Changes& changes, const Places& places, const Caches& caches,
-    upstream::Directory& directory, const upstream::Routing* running, std::chrono::steady_clock::time_point now);
+    upstream::Directory& directory, const upstream::Routing* running,
+    std::chrono::steady_clock::time_point now);
 
 // The running snapshot with other addresses; null when nothing differs.
 [[nodiscard]] std::shared_ptr<const upstream::Routing> with_places(const upstream::Routing& running,

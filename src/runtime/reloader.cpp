@@ -416,8 +416,7 @@ void Reloader::swap_ring(Attempt& now) {
   }
   now.state.listeners = state_.listeners;
   now.state.log = state_.log;
-  now.caches = state_.routing->caches;
-  if (!hand_over(now)) return;
+  if (!open_stores(now) || !hand_over(now)) return;
   publish(now);
   now.outcome.result = ReloadResult::applied;
 }

@@ -128,9 +128,8 @@ std::shared_ptr<ListenerCounters> Directory::listener(const std::string& name) {
 }
 
 std::shared_ptr<CacheCounters> Directory::cache(const std::string& pool, const std::string& name) {
-  return find_or_make(caches_, PoolAndCache{pool, name}, [&] {
-    return std::make_shared<CacheCounters>(pool, name, max_workers_);
-  });
+  return find_or_make(caches_, PoolAndCache{pool, name},
+                      [&] { return std::make_shared<CacheCounters>(pool, name, max_workers_); });
 }
 
 void Directory::publish(std::shared_ptr<const Routing> routing,
@@ -139,9 +138,13 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
   std::map<BackendKey, std::shared_ptr<Backend>> backends;
   std::map<std::string, std::shared_ptr<PoolCounters>> pools;
   std::map<PoolAndCache, std::shared_ptr<CacheCounters>> caches;
+  const auto key_of = [](const CacheUse& use) {
+    return PoolAndCache{use.counters->pool, use.counters->cache};
+  };
   for (const auto& pool : routing->pools) {
     pools[pool->config.name] = pool->counters;
-    if (pool->cache) caches[{pool->config.name, pool->cache->config.name}] = pool->cache_counters;
+    if (pool->cache.cache) caches[key_of(pool->cache)] = pool->cache.counters;
+    for (const CacheUse& use : pool->route_caches) caches[key_of(use)] = use.counters;
     for (const Server& server : pool->servers)
       backends[{pool->config.name, server.config.name}] = server.backend;
   }

@@ -78,6 +78,14 @@ struct Cache {
   std::shared_ptr<cache::Store> store;
 };
 
+// A cache as one pool uses it.
+struct CacheUse {
+  std::shared_ptr<const Cache> cache;  // null: none
+  std::shared_ptr<CacheCounters> counters;
+
+  friend bool operator==(const CacheUse&, const CacheUse&) = default;
+};
+
 // The ring before the newest change of a pool, kept for a while so that real requests whose owner
 // the change moved can be counted.
 struct RemapWatch {
@@ -109,8 +117,8 @@ struct Pool {
   std::shared_ptr<HealthBoard> health;
   std::shared_ptr<Recent> recent;     // what it was asked for lately
   std::shared_ptr<RemapWatch> watch;  // null: no change within the window
-  std::shared_ptr<const Cache> cache;  // null: the pool has none
-  std::shared_ptr<CacheCounters> cache_counters;
+  CacheUse cache;
+  std::vector<CacheUse> route_caches;  // that routes give it in the place of its own
 };
 
 struct Routing {
