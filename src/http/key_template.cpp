@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/suggest.h"
@@ -248,10 +249,44 @@ void KeyTemplate::append(const Part& part, const KeyParts& parts, std::string& k
   }
 }
 
+// The parts one after another where each stands somewhere as it is, or is the host: most templates
+// are so, and `scratch` then is memory that only grows. Empty: write it part by part.
+std::string_view KeyTemplate::join(const KeyParts& parts, std::string& scratch) const {
+  constexpr std::size_t kMost = 8;
+  if (parts_.size() > kMost) return {};
+  std::string_view found[kMost];
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (part.kind == Kind::host && host_form_ == HostForm::authority) {
+      const std::string_view host = host_of(parts.host);
+      const bool bare = is_default_port(parts.host.substr(host.size()), parts.scheme);
+      found[i] = bare ? host : parts.host;
+    } else if (stands_as_it_is(part.kind)) {
+      found[i] = find(part, parts);
+    } else {
+      return {};
+    }
+    size += found[i].size();
+  }
+  if (scratch.size() < size) scratch.resize(size);
+  char* out = scratch.data();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].kind == Kind::host)
+      std::transform(found[i].begin(), found[i].end(), out, lower);
+    else if (!found[i].empty())
+      std::memcpy(out, found[i].data(), found[i].size());
+    out += found[i].size();
+  }
+  return {scratch.data(), size};
+}
+
 std::string_view KeyTemplate::render(const KeyParts& parts, std::string& scratch) const {
   std::string_view key;
   if (parts_.size() == 1 && stands_as_it_is(parts_.front().kind)) {
     key = find(parts_.front(), parts);
+  } else if (const std::string_view joined = join(parts, scratch); !joined.empty()) {
+    return joined;
   } else {
     scratch.clear();
     for (const Part& part : parts_) append(part, parts, scratch);

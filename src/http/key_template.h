@@ -93,6 +93,7 @@ class KeyTemplate {
   class Reader;
 
   static bool stands_as_it_is(Kind kind) noexcept;
+  [[nodiscard]] std::string_view join(const KeyParts& parts, std::string& scratch) const;
   static std::string_view find(const Part& part, const KeyParts& parts) noexcept;
   void append(const Part& part, const KeyParts& parts, std::string& key) const;
 

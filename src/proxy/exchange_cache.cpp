@@ -363,8 +363,10 @@ void Exchange::take_answer(Exchange& fetch) {
 // `length` of the body, where it is known. REQUIRES: Context::request is this request's head.
 void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
   const http::RequestHead& head = context_.request;
-  const auto served = cache::serve(*object, method_, wish_, session_->client().in().view(),
-                                   head.fields, length, std::time(nullptr));
+  const bool plain = !wish_.if_none_match && !wish_.if_modified_since && !wish_.range;
+  const auto served = plain ? cache::Served{.status = object->status(), .parts = {}}
+                            : cache::serve(*object, method_, wish_, session_->client().in().view(),
+                                           head.fields, length, std::time(nullptr));
   result_ = result;
   status_ = served.status;
   phase_ = Phase::stored;
@@ -414,17 +416,17 @@ void Exchange::write_stored_head(const cache::Served& served, std::uint64_t leng
   } else {
     out.relay(object.head());
   }
-  write_stored_framing(served, length);
 
+  const cache::Seconds age = cache::current_age(object.terms(), signed_ms(now()));
   const std::string_view end = !keep_alive_          ? "Connection: close\r\n\r\n"
                                : minor_version_ == 0 ? "Connection: keep-alive\r\n\r\n"
                                                      : "\r\n";
-  const cache::Seconds age = cache::current_age(object.terms(), signed_ms(now()));
-  if (result_ == CacheResult::hit && !view_->cache.cache->config.show_key) {
-    out.write("Age: ", Decimal(age).text(),
+  if (result_ == CacheResult::hit && served.status == 200 && !view_->cache.cache->config.show_key) {
+    out.write("Content-Length: ", Decimal(length).text(), "\r\nAge: ", Decimal(age).text(),
               "\r\nVia: 1.1 clockwise\r\nCache-Status: clockwise; hit; ttl=",
               Decimal(object.terms().lifetime - age).text(), "\r\n", end);
   } else {
+    write_stored_framing(served, length);
     // What came from the origin for this request has the Age that it came with.
     if (result_ == CacheResult::miss)
       out.write(for_reader_only_);
