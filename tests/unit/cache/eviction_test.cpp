@@ -200,7 +200,7 @@ TEST(Eviction, IsNoWorseThanExactLruLfuAndTheReference) {
 
 struct Objects {
   explicit Objects(std::uint64_t capacity) : eviction(capacity, 100) {}
-  Eviction::Node& add(std::uint64_t key, std::uint64_t size) {
+  Eviction::Node& add(std::uint64_t key, std::uint32_t size) {
     Eviction::Node& node = nodes[key];
     eviction.insert(node, mixed(key), size);
     return node;
