@@ -1,5 +1,7 @@
 #include "cache/related.h"
 
+#include <algorithm>
+
 #include "http/octets.h"
 
 namespace clockwise::cache {
@@ -9,8 +11,45 @@ constexpr std::string_view kScheme = "http:";
 constexpr std::string_view kDefaultPort = ":80";
 
 std::string_view without_default_port(std::string_view authority) {
-  if (authority.ends_with(kDefaultPort)) authority.remove_suffix(kDefaultPort.size());
+  for (const std::string_view port : {kDefaultPort, std::string_view(":")}) {
+    if (!authority.ends_with(port)) continue;
+    authority.remove_suffix(port.size());
+    break;
+  }
   return authority;
+}
+
+// RFC 3986 5.2.4.
+std::string without_dot_segments(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, std::min(path.find('/', 1), path.size()));
+    path.remove_prefix(segment.size());
+    const bool up = segment == "/..";
+    if (!up && segment != "/.") {
+      out.append(segment);
+      continue;
+    }
+    if (up) out.resize(std::min(out.rfind('/'), out.size()));
+    if (path.empty()) out += '/';
+  }
+  return out;
+}
+
+// Of an absolute path with or without a query.
+std::string resolved(std::string_view uri) {
+  const std::size_t query = std::min(uri.find('?'), uri.size());
+  return without_dot_segments(uri.substr(0, query)).append(uri.substr(query));
+}
+
+// What `reference`, which names no authority, is in the place of `uri` (RFC 3986 5.2.2).
+std::string resolved(std::string_view reference, std::string_view uri) {
+  if (reference.starts_with('/')) return resolved(reference);
+  const std::string_view path = uri.substr(0, uri.find('?'));
+  if (reference.empty()) return std::string(uri);
+  const std::string_view kept =
+      reference.starts_with('?') ? path : path.substr(0, path.rfind('/') + 1);
+  return resolved((kept.starts_with('/') ? std::string(kept) : "/").append(reference));
 }
 
 }  // namespace
@@ -26,20 +65,16 @@ std::optional<std::string> same_origin_uri(std::string_view reference, std::stri
   if (reference.starts_with("//")) {
     reference.remove_prefix(2);
     const std::size_t end = std::min(reference.find_first_of("/?"), reference.size());
-    if (!http::same_ignoring_case(without_default_port(reference.substr(0, end)),
-                                  without_default_port(authority)))
+    const std::string_view named = reference.substr(0, end);
+    if (named.empty() ||
+        !http::same_ignoring_case(without_default_port(named), without_default_port(authority)))
       return std::nullopt;
     reference.remove_prefix(end);
-    return reference.starts_with('/') ? std::string(reference) : "/" + std::string(reference);
+    return resolved(reference.starts_with('/') ? reference : "/" + std::string(reference));
   }
-  if (reference.starts_with('/')) return std::string(reference);
   // A scheme of another kind.
-  const std::size_t colon = reference.find(':');
-  if (colon < reference.find_first_of("/?")) return std::nullopt;
-  const std::string_view path = uri.substr(0, uri.find('?'));
-  if (reference.empty()) return std::string(uri);
-  if (reference.starts_with('?')) return std::string(path).append(reference);
-  return std::string(path.substr(0, path.rfind('/') + 1)).append(reference);
+  if (reference.find(':') < reference.find_first_of("/?")) return std::nullopt;
+  return resolved(reference, uri);
 }
 
 }  // namespace clockwise::cache
