@@ -1,5 +1,7 @@
 #include "cache/purge.h"
 
+#include <algorithm>
+
 #include "http/octets.h"
 
 namespace clockwise::cache {
@@ -7,13 +9,16 @@ namespace {
 
 // The authority in a key of the form scheme://authority/…; empty where it has another.
 std::string_view authority_of(std::string_view key) noexcept {
-  const std::size_t scheme = key.find("://");
-  if (scheme == std::string_view::npos) return {};
-  key.remove_prefix(scheme + 3);
+  const std::size_t scheme = key.find(':');
+  if (!http::is_token(key.substr(0, scheme))) return {};
+  key.remove_prefix(std::min(scheme, key.size()));
+  if (!key.starts_with("://")) return {};
+  key.remove_prefix(3);
   return key.substr(0, key.find('/'));
 }
 
 bool is_host(std::string_view authority, std::string_view wanted) noexcept {
+  if (wanted.empty()) return false;
   if (http::same_ignoring_case(authority, wanted)) return true;
   const std::size_t port = authority.rfind(':');
   if (port == std::string_view::npos || authority.ends_with(']')) return false;
@@ -21,7 +26,8 @@ bool is_host(std::string_view authority, std::string_view wanted) noexcept {
 }
 
 bool has_tag(std::string_view tags, std::string_view wanted) noexcept {
-  return !http::each_piece(tags, ' ', [&](std::string_view tag) { return tag != wanted; });
+  return !wanted.empty() &&
+         !http::each_piece(tags, ' ', [&](std::string_view tag) { return tag != wanted; });
 }
 
 }  // namespace
