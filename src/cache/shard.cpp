@@ -82,7 +82,7 @@ Store::Found Shard::find_locked(const Wanted& wanted, std::int64_t now_ms) {
     if (object->is_marker()) {
       const Seconds age = current_age(object->terms_, now_ms);
       found.pass = age < object->terms_.lifetime;
-      found.probe = age >= kProbeAfter && object->claim_refresh();
+      found.probe = found.pass && age >= kProbeAfter && object->claim_refresh();
       continue;
     }
     const std::string_view selectors = object->selectors();
