@@ -301,7 +301,8 @@ bool Shard::append(Fill& fill, std::string_view octets, std::uint64_t most, std:
   const bool keeps = size + octets.size() <= most;
   while (!octets.empty()) {
     if (fill.room_ == 0) {
-      const bool passing = fill.passing_ || !keeps || !add_extent(fill, now_ms);
+      const bool passing =
+          fill.passing_ || !keeps || !add_extent(fill, size, octets.size(), now_ms);
       if (passing && !add_passing_extent(fill)) return false;
     }
     const bool in_front = fill.last_ == nullptr;
@@ -319,12 +320,12 @@ bool Shard::append(Fill& fill, std::string_view octets, std::uint64_t most, std:
   return true;
 }
 
-bool Shard::add_extent(Fill& fill, std::int64_t now_ms) {
-  const std::uint64_t size = fill.object_->size();
+// For what comes behind `size` octets, of which so many are here.
+bool Shard::add_extent(Fill& fill, std::uint64_t size, std::uint64_t here, std::int64_t now_ms) {
   const std::uint64_t length = fill.length();
-  const std::uint64_t wanted = length != Fill::kUnknown
-                                   ? std::min(length - size, kMostExtent)
-                                   : std::clamp(size, kLeastExtent, kMostExtent);
+  const bool declared = length != Fill::kUnknown && size < length;
+  const std::uint64_t wanted =
+      std::min(declared ? length - size : std::max({here, size, kLeastExtent}), kMostExtent);
   std::span<char> piece;
   {
     const std::unique_lock lock(mutex_);

@@ -64,7 +64,8 @@ class Shard {
   [[nodiscard]] bool evict_one(std::int64_t now_ms);
   [[nodiscard]] Object* make(const Fill& fill, const Draft& draft, std::uint32_t inline_size,
                              std::int64_t now_ms);
-  [[nodiscard]] bool add_extent(Fill& fill, std::int64_t now_ms);
+  [[nodiscard]] bool add_extent(Fill& fill, std::uint64_t size, std::uint64_t here,
+                                std::int64_t now_ms);
   [[nodiscard]] bool add_passing_extent(Fill& fill);
   static void link(Fill& fill, Extent& extent, std::uint64_t size) noexcept;
   void pass_through(Fill& fill);
