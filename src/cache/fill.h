@@ -125,8 +125,10 @@ class Fill {
   // Under the lock of the shard.
   std::vector<Selector> selectors_;  // that it is for, as far as they are known
   bool joinable_ = true;
-  bool doomed_ = false;           // purged or invalidated meanwhile: not kept
-  std::vector<PurgeRule> rules_;  // tags, once they are known
+  bool doomed_ = false;            // purged or invalidated meanwhile: not kept
+  bool softened_ = false;          // purged softly meanwhile: stale from the start
+  const Object* begun_ = nullptr;  // the answer, once its head is here
+  std::vector<PurgeRule> rules_;   // purges of tags, until the head tells the tags
 
   // Of the thread that fetches.
   Extent* last_ = nullptr;     // of the body; null: in the inline part

@@ -124,7 +124,7 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
   for (const auto& fill : fills_) {
     if (fill->hash_ != wanted.hash || fill->key_ != wanted.key) continue;
     if (known.empty()) known = fill->selectors_;
-    if (alone || !fill->joinable_ || fill->doomed_) continue;
+    if (alone || !is_joinable(*fill)) continue;
     if (!matches(fill->selectors_, wanted.octets, wanted.fields)) continue;
     joined.fill = fill;
     return joined;
@@ -136,6 +136,12 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
   joined.leads = true;
   fills_.push_back(joined.fill);
   return joined;
+}
+
+// A purge counts from its answer on: who asks after it waits for no fetch from before it, nor for
+// one that may turn out to be named by it.
+bool Shard::is_joinable(const Fill& fill) noexcept {
+  return fill.joinable_ && !fill.doomed_ && !fill.softened_ && fill.rules_.empty();
 }
 
 template <class F>
@@ -287,6 +293,7 @@ bool Shard::begin(Fill& fill, const Draft& draft, std::int64_t now_ms) {
     }
     fill.selectors_.assign(draft.selectors.begin(), draft.selectors.end());
     fill.joinable_ = fill.joinable_ || draft.terms.for_authorized;
+    has_begun(fill, *object);
   }
   fill.room_ = inline_size;
   fill.cost_ = Arena::cost(sizeof(Object) + object->key_size_ + object->head_size_ +
@@ -411,26 +418,30 @@ void Shard::complete(Fill& fill, std::size_t variants) {
 // The object is found from now on in the place of what answered the same, unless it was purged
 // while it came.
 void Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants) {
-  for (const PurgeRule& rule : fill.rules_) {
-    if (!rule.names(object)) continue;
-    if (!rule.soft) fill.doomed_ = true;
-    object.make_stale();
-  }
   forget(fill);
   if (fill.doomed_) return;
-  Object* oldest = nullptr;
-  std::size_t others = 0;
+  if (fill.softened_) object.make_stale();
+  if (is_outrun(fill, object)) return;
+  std::size_t count = 1;
   each_of(fill.hash_, fill.key_, [&](Object& other) {
     if (other.is_marker() || other.selectors() == object.selectors()) {
       unlink(other);
       drop(other);
-      return;
+    } else if (++count > variants) {
+      remove(other, EvictionReason::size);
     }
-    ++others;
-    oldest = &other;
   });
-  if (others >= variants && oldest != nullptr) remove(*oldest, EvictionReason::size);
   insert(object, fill.hash_, cost);
+}
+
+// Of two that were fetched at once the later answer stays, whichever is done first.
+bool Shard::is_outrun(const Fill& fill, const Object& object) {
+  bool is = false;
+  each_of(fill.hash_, fill.key_, [&](const Object& other) {
+    is |= !other.is_marker() && other.selectors() == object.selectors() &&
+          other.terms_.received_ms > object.terms_.received_ms;
+  });
+  return is;
 }
 
 void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
@@ -444,6 +455,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
       owner.references_.fetch_add(1, std::memory_order_relaxed);
       object->borrows_ = true;
       object->owner_ = &owner;
+      has_begun(fill, *object);
       const std::uint64_t cost =
           Arena::cost(sizeof(Object) + object->key_size_ + object->head_size_ +
                       object->selectors_size_ + object->tags_size_) +
@@ -506,7 +518,7 @@ std::size_t Shard::invalidate(std::uint64_t hash, std::string_view key) {
 void Shard::add_rule(const PurgeRule& rule) {
   const std::unique_lock lock(mutex_);
   rules_.push_back(rule);
-  for (const auto& fill : fills_) fill->rules_.push_back(rule);
+  for (const auto& fill : fills_) purge_fill(*fill, rule);
 }
 
 std::size_t Shard::apply_rule(const PurgeRule& rule) {
@@ -524,7 +536,7 @@ std::size_t Shard::apply_rule(const PurgeRule& rule) {
 
 std::size_t Shard::purge_key(const PurgeRule& rule, std::uint64_t hash) {
   const std::unique_lock lock(mutex_);
-  for (const auto& fill : fills_) fill->rules_.push_back(rule);
+  for (const auto& fill : fills_) purge_fill(*fill, rule);
   return purge_bucket(bucket(hash), rule);
 }
 
@@ -543,6 +555,21 @@ std::size_t Shard::purge_bucket(Object* first, const PurgeRule& rule) noexcept {
     object = next;
   }
   return count;
+}
+
+void Shard::purge_fill(Fill& fill, const PurgeRule& rule) {
+  if (rule.scope == PurgeScope::tag && fill.begun_ == nullptr) {
+    fill.rules_.push_back(rule);
+    return;
+  }
+  const bool named =
+      rule.scope == PurgeScope::tag ? rule.names(*fill.begun_) : rule.names_key(fill.key_);
+  if (named) (rule.soft ? fill.softened_ : fill.doomed_) = true;
+}
+
+void Shard::has_begun(Fill& fill, const Object& object) {
+  fill.begun_ = &object;
+  for (const PurgeRule& rule : std::exchange(fill.rules_, {})) purge_fill(fill, rule);
 }
 
 void Shard::sweep(std::size_t turn, std::int64_t now_ms) {

@@ -55,6 +55,7 @@ class Shard {
   template <class F>
   void each_of(std::uint64_t hash, std::string_view key, F f);
   [[nodiscard]] bool is_out(const Object& object) const noexcept;
+  [[nodiscard]] static bool is_joinable(const Fill& fill) noexcept;
   [[nodiscard]] Store::Found find_locked(const Wanted& wanted, std::int64_t now_ms);
   [[nodiscard]] ObjectRef hold(Object& object) noexcept;
 
@@ -70,6 +71,7 @@ class Shard {
   static void link(Fill& fill, Extent& extent, std::uint64_t size) noexcept;
   void pass_through(Fill& fill);
   void trim(Fill& fill);
+  [[nodiscard]] bool is_outrun(const Fill& fill, const Object& object);
   void keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants);
   void insert(Object& object, std::uint64_t hash, std::uint64_t cost);
   void unlink(Object& object) noexcept;
@@ -79,6 +81,8 @@ class Shard {
   void free(Extent& extent) noexcept;
   void forget(Fill& fill) noexcept;
   std::size_t purge_bucket(Object* first, const PurgeRule& rule) noexcept;
+  static void purge_fill(Fill& fill, const PurgeRule& rule);
+  static void has_begun(Fill& fill, const Object& object);
   static void publish(Fill& fill, ObjectRef object, std::uint64_t length, Fill::State state);
 
   mutable std::shared_mutex mutex_;
