@@ -1,27 +1,24 @@
 // Vary, conditions and ranges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "cache/conditions.h"
 #include "cache/ranges.h"
 #include "cache/vary.h"
 #include "http/date.h"
+#include "support/stores.h"
 
 namespace clockwise::cache {
+
+void showValue(const Selector& one, std::ostream& out) {
+  out << one.name << (one.present ? "+" : "-") << one.value;
+}
+
 namespace {
 
+using test::Request;
 using testing::ElementsAre;
-
-struct Request {
-  explicit Request(const std::string& lines) : octets("GET / HTTP/1.1\r\nHost: a\r\n") {
-    for (const char c : lines) octets += c == '\n' ? "\r\n" : std::string(1, c);
-    octets += lines.empty() ? "\r\n" : "\r\n\r\n";
-    std::size_t scanned = 0;
-    EXPECT_EQ(http::scan_request(octets, {}, head, scanned), http::Progress::complete);
-  }
-  std::string octets;
-  http::RequestHead head;
-};
 
 bool fits(const char* vary, const std::string& stored, const std::string& asked) {
   const Request first(stored), second(asked);
@@ -65,6 +62,26 @@ TEST(Vary, Matches) {
   for (const Row& row : rows)
     EXPECT_EQ(fits(row.vary, row.stored, row.asked), row.fits)
         << row.vary << " | " << row.stored << " | " << row.asked;
+}
+
+rc::Gen<Selector> any_selector() {
+  const auto octet = rc::gen::weightedOneOf<char>(
+      {{8, rc::gen::element('a', '-', '+', ',', ' ', '\t', '"')},
+       {1, rc::gen::suchThat<char>([](char c) { return c != '\0'; })}});
+  const auto text = rc::gen::container<std::string>(octet);
+  return rc::gen::map(rc::gen::tuple(rc::gen::nonEmpty(text), rc::gen::arbitrary<bool>(), text),
+                      [](auto parts) {
+                        auto& [name, present, value] = parts;
+                        return Selector{name, present, present ? value : std::string()};
+                      });
+}
+
+RC_GTEST_PROP(VaryLaw, WhatIsPackedIsUnpacked, ()) {
+  const auto some = *rc::gen::container<std::vector<Selector>>(any_selector());
+  const auto others = *rc::gen::container<std::vector<Selector>>(any_selector());
+  RC_ASSERT(unpack(pack(some)) == some);
+  RC_ASSERT((pack(some) == pack(others)) == (some == others));
+  RC_ASSERT(pack(some).empty() == some.empty());
 }
 
 constexpr std::int64_t kNow = 1'000'000'000;
