@@ -71,8 +71,8 @@ class Serve : public testing::Test {
  protected:
   Served of(const std::string& lines, std::uint64_t length = 10) {
     const Request request(lines);
-    return serve(*object_, wish_of(request.octets, request.head.fields), request.octets,
-                 request.head.fields, length, kNow);
+    return serve(*object_, http::Method::get, wish_of(request.octets, request.head.fields),
+                 request.octets, request.head.fields, length, kNow);
   }
   void store(const std::string& head, std::uint16_t status = 200) {
     const auto fill = caller_.lead("http://a/x");
