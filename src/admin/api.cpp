@@ -13,8 +13,10 @@
 #include "admin/collect.h"
 #include "admin/describe.h"
 #include "admin/gzip.h"
+#include "admin/purge.h"
 #include "admin/server_change.h"
 #include "admin/target.h"
+#include "base/suggest.h"
 #include "config/field.h"
 #include "config/load.h"
 #include "upstream/json.h"
@@ -68,6 +70,27 @@ Response busy() {
       error_response(503, "busy", "too many long answers are being made; try again in a second");
   response.headers.emplace_back("Retry-After", "1");
   return response;
+}
+
+// Of the named things in `all`.
+template <class T>
+Response unknown_name(std::string_view what, std::string_view name, const T& all) {
+  std::vector<std::string_view> known;
+  for (const auto& one : all) known.push_back(one->config.name);
+  return error_response(
+      404, "not_found",
+      fmt::format("no {} is named {}{}", what, config::quoted(name), did_you_mean(name, known)));
+}
+
+// The routing that runs; nothing in it before the start is complete.
+std::shared_ptr<const upstream::Routing> routing_of(const upstream::View& view) {
+  return view.routing ? view.routing : std::make_shared<const upstream::Routing>();
+}
+
+const upstream::Cache* cache_named(const upstream::Routing& routing, std::string_view name) {
+  for (const auto& cache : routing.caches)
+    if (cache->config.name == name) return cache.get();
+  return nullptr;
 }
 
 template <class Number>
@@ -149,6 +172,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
       {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, &Api::start_rollback},
       {"POST", {"api", "v1", "reload"}, &Api::start_reload},
+      {"POST", {"api", "v1", "caches", "{id}", "purge"}, &Api::start_purge},
   };
   return kRoutes;
 }
@@ -196,10 +220,9 @@ void Api::handle(Request request, const Reply& reply) {
 
   Call call{std::move(request), std::move(*target), directory_.view()};
   if (const std::string* name = route->pool_name(call.target.path)) {
-    call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
-    if (!call.pool)
-      return reply(error_response(404, "not_found",
-                                  fmt::format("no pool is named {}", config::quoted(*name))));
+    const auto routing = routing_of(call.view);
+    call.pool = routing->pool(*name);
+    if (!call.pool) return reply(unknown_name("pool", *name, routing->pools));
   }
   const auto* answer = std::get_if<Route::Answer>(&route->handler);
   if (!answer) return answer_later(*route, std::move(call), reply);
@@ -253,6 +276,26 @@ void Api::start_server_change(const Request& request, const Target& target, cons
     const ReloadAnswer answer = describe_server_change(result);
     reply(json_response(answer.body, answer.status));
   });
+}
+
+void Api::start_purge(const Request& request, const Target& target, const Reply& reply) {
+  const auto routing = routing_of(directory_.view());
+  const std::string& name = target.path.at(3);
+  const upstream::Cache* cache = cache_named(*routing, name);
+  if (!cache) return reply(unknown_name("cache", name, routing->caches));
+  auto read = read_purge(request.body, *cache);
+  if (const auto* bad = std::get_if<BadPurge>(&read))
+    return reply(error_response(400, "invalid", bad->message));
+
+  const auto work = [reply, store = cache->store,
+                     rule = std::get<cache::PurgeRule>(std::move(read))] {
+    try {
+      reply(json_response(json::object{{"purged", store->purge(rule)}}));
+    } catch (const std::exception& error) {
+      reply(error_response(500, "internal", error.what()));
+    }
+  };
+  if (!later_(work)) reply(busy());
 }
 
 Response Api::metrics(const Call& call) {

@@ -1,7 +1,8 @@
 // The admin API without its sockets: a request in, a response out.
 //
 // What changes the running proxy is answered when it is done, everything else from a view of the
-// directory: at once, or elsewhere where the answer may take long. Used by one thread.
+// directory: at once, or elsewhere where the answer may take long, as a purge does. Used by one
+// thread.
 #pragma once
 
 #include <functional>
@@ -63,6 +64,7 @@ class Api {
   void start_reload(const Request& request, const Target& target, const Reply& reply);
   void start_rollback(const Request& request, const Target& target, const Reply& reply);
   void start_server_change(const Request& request, const Target& target, const Reply& reply);
+  void start_purge(const Request& request, const Target& target, const Reply& reply);
 
   Response metrics(const Call& call);
   Response healthz(const Call& call);

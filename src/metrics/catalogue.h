@@ -137,5 +137,8 @@ inline constexpr std::array<std::string_view, 4> kRejected{"limit", "memory", "t
 inline constexpr std::array<std::string_view, 5> kRemapCauses{"reload", "discovery", "ramp",
                                                               "drain", "api"};
 inline constexpr std::array<std::string_view, 4> kHandoffResults{"hit", "miss", "error", "skipped"};
+// In the order of cache::PurgeScope.
+inline constexpr std::array<std::string_view, 5> kPurgeScopes{"url", "prefix", "host", "tag",
+                                                              "all"};
 
 }  // namespace clockwise::metrics

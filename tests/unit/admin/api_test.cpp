@@ -55,6 +55,7 @@ TEST_F(ApiTest, UnknownPoolIsNamed) {
   const Response response = world.get("/api/v1/pools/none");
   EXPECT_EQ(response.status, 404U);
   EXPECT_THAT(response.body, HasSubstr("\\\"none\\\""));
+  EXPECT_THAT(world.get("/api/v1/pools/pagse").body, HasSubstr("did you mean \\\"pages\\\"?"));
 }
 
 TEST_F(ApiTest, MalformedTargetIsRefused) {
@@ -452,6 +453,62 @@ TEST_F(ApiTest, AnotherOrderIsNamedWhereTheRingGoesByIt) {
   EXPECT_EQ(differs(ring::Placement::clockwise), "[" + weight);
   EXPECT_EQ(differs(ring::Placement::modulo),
             R"([{"pool":"pages","server":null,"overridden":["order"]},)" + weight);
+}
+
+TEST_F(ApiTest, APurgeTellsHowManyItTook) {
+  cache::Store& store = *world.cache->store;
+  for (const char* key : {"http://h/a", "http://h/b", "http://i/a", "http://i/b"})
+    testing_world::fill(store, key, "news");
+  const auto purged = [&](const std::string& body) {
+    const Response response = world.post("/api/v1/caches/store/purge", body);
+    EXPECT_EQ(response.status, 200U) << response.body;
+    return json::parse(response.body).at("purged").to_number<int>();
+  };
+  EXPECT_EQ(purged(R"({"url": "http://H:80/a"})"), 1);
+  EXPECT_EQ(purged(R"({"tag": "sport"})"), 0);
+  EXPECT_EQ(purged(R"({"host": "h"})"), 1);
+  EXPECT_EQ(purged(R"({"prefix": "http://i/b"})"), 1);
+  EXPECT_EQ(purged(R"({"tag": "news", "soft": true})"), 1);
+  EXPECT_EQ(store.stats().objects, 1U);
+  EXPECT_EQ(purged(R"({"all": true})"), 1);
+  EXPECT_EQ(store.stats().objects, 0U);
+}
+
+TEST_F(ApiTest, ABadPurgeTakesNothing) {
+  testing_world::fill(*world.cache->store, "http://h/a");
+  const Response bad = world.post("/api/v1/caches/store/purge", R"({"all": false})");
+  EXPECT_EQ(bad.status, 400U);
+  EXPECT_EQ(error_code(bad), "invalid");
+  const Response unknown = world.post("/api/v1/caches/stroe/purge", R"({"all": true})");
+  EXPECT_EQ(unknown.status, 404U);
+  EXPECT_EQ(json::parse(unknown.body).at("error").at("message").as_string(),
+            R"(no cache is named "stroe", did you mean "store"?)");
+  EXPECT_EQ(header(world.get("/api/v1/caches/store/purge"), "Allow"), "POST");
+  world.config.admin.token = "secret";
+  world.publish({"a"});
+  EXPECT_EQ(world.post("/api/v1/caches/store/purge", R"({"all": true})").status, 401U);
+  EXPECT_EQ(world.cache->store->stats().objects, 1U);
+}
+
+TEST_F(ApiTest, APurgeIsALongAnswer) {
+  testing_world::fill(*world.cache->store, "http://h/a");
+  Request request;
+  request.method = "POST";
+  request.target = "/api/v1/caches/store/purge";
+  request.body = R"({"all": true})";
+  world.busy = true;
+  EXPECT_EQ(world.send(request).status, 503U);
+  EXPECT_EQ(world.cache->store->stats().objects, 1U);
+  world.busy = false;
+  world.waits = true;
+  std::optional<Response> answer;
+  world.api.handle(request, [&](Response response) { answer = std::move(response); });
+  EXPECT_FALSE(answer);
+  ASSERT_EQ(world.waiting.size(), 1U);
+  world.waiting.front()();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200U);
+  EXPECT_EQ(world.cache->store->stats().objects, 0U);
 }
 
 TEST_F(ApiTest, LongAnswersAreMadeElsewhere) {

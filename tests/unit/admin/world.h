@@ -1,4 +1,5 @@
-// A proxy as the admin side sees it: a directory with one pool of real rings, no sockets.
+// A proxy as the admin side sees it: a directory with one pool of real rings and one cache, no
+// sockets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "admin/api.h"
+#include "cache/store.h"
 #include "ring/ring.h"
 #include "upstream/directory.h"
 
@@ -20,6 +22,29 @@ inline config::Address address_of(const std::string& host, std::uint16_t port) {
 
 inline std::shared_ptr<const ring::Ring> ring_of(const std::vector<config::Server>& servers) {
   return *ring::build({.points = 100}, config::members_of(servers));
+}
+
+inline std::shared_ptr<upstream::Cache> cache_of(const std::string& key) {
+  auto cache = std::make_shared<upstream::Cache>();
+  cache->config.name = "store";
+  cache->config.size = std::uint64_t{1} << 20;
+  cache->config.key = key;
+  cache->key = *http::KeyTemplate::parse(key, {}, http::HostForm::authority);
+  cache->store = std::make_shared<cache::Store>(cache->config.size, 1024);
+  return cache;
+}
+
+// An answer under `key`.
+inline void fill(cache::Store& store, std::string_view key, std::string_view tags = {}) {
+  const auto joined = store.join({store.hash(key), key, {}, {}}, {}, false, 0);
+  ASSERT_TRUE(joined.leads);
+  cache::Draft draft;
+  draft.tags = tags;
+  draft.terms.lifetime = 60;
+  draft.length = 4;
+  ASSERT_TRUE(store.begin(*joined.fill, draft, 0));
+  ASSERT_TRUE(store.append(*joined.fill, "body", 4, 0));
+  store.complete(*joined.fill, 1);
 }
 
 class World {
@@ -55,8 +80,10 @@ class World {
       pool->servers.push_back(
           {server, {upstream::Endpoint{}}, std::move(backend), std::move(mark)});
     }
+    pool->cache = {cache, directory.cache("pages", "store")};
     auto routing = std::make_shared<upstream::Routing>();
     routing->pools.push_back(pool);
+    routing->caches.push_back(cache);
 
     config.pools = {pool->config};
     config::Listener listener;
@@ -96,6 +123,7 @@ class World {
     return boost::json::parse(get(target).body);
   }
 
+  std::shared_ptr<const upstream::Cache> cache = cache_of(config::Cache{}.key);
   config::Config config;
   std::chrono::steady_clock::time_point now{};
   upstream::Directory directory{2, upstream::WallClock::time_point{std::chrono::seconds{1000}},
