@@ -15,7 +15,7 @@ std::uint32_t tag_of(std::uint64_t hash) noexcept {
 }  // namespace
 
 Eviction::Ghost::Ghost(std::size_t most)
-    : slots_(std::bit_ceil(std::max<std::size_t>(most, kWays) * 2)),
+    : slots_(std::bit_ceil(std::max<std::size_t>(most, kWays))),
       most_(static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX / 2))) {}
 
 // The upper half of the hash picks the bucket, the lower one is the tag.
@@ -63,12 +63,14 @@ void Eviction::push(Fifo& fifo, Node::Queue queue, Node& node) noexcept {
   node.queue_ = queue;
   fifo.nodes.push_back(node);
   fifo.octets += node.size_;
+  ++nodes_;
 }
 
 void Eviction::take_off(Node& node) noexcept {
   Fifo& fifo = queue_of(node);
   fifo.nodes.erase(fifo.nodes.iterator_to(node));
   fifo.octets -= node.size_;
+  --nodes_;
   node.queue_ = Node::Queue::none;
 }
 
@@ -76,6 +78,8 @@ void Eviction::insert(Node& node, std::uint64_t hash, std::uint32_t size) {
   node.hash_ = hash;
   node.size_ = size;
   node.requests_.store(0, std::memory_order_relaxed);
+  // What left longer ago than that would not have stayed anyway.
+  ghost_.remember(nodes_);
   if (ghost_.take(hash))
     push(main_, Node::Queue::main, node);
   else

@@ -12,6 +12,7 @@
 // allocation per call once the ghost is built.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
@@ -92,6 +93,8 @@ class Eviction {
     explicit Ghost(std::size_t most);
     void add(std::uint64_t hash) noexcept;
     [[nodiscard]] bool take(std::uint64_t hash) noexcept;
+    // So many of the last ones count, as far as there is room for them.
+    void remember(std::uint32_t hashes) noexcept { count_ = std::min(hashes, most_); }
     [[nodiscard]] std::size_t memory() const noexcept;
 
    private:
@@ -102,10 +105,12 @@ class Eviction {
     static constexpr std::size_t kWays = 8;
 
     [[nodiscard]] Slot* bucket(std::uint64_t hash) noexcept;
-    [[nodiscard]] bool is_old(const Slot& slot) const noexcept { return turn_ - slot.turn > most_; }
+    [[nodiscard]] bool is_old(const Slot& slot) const noexcept {
+      return turn_ - slot.turn > count_;
+    }
 
     std::vector<Slot> slots_;
-    std::uint32_t most_;
+    std::uint32_t most_, count_ = 0;
     std::uint32_t turn_ = 0;
   };
 
@@ -116,6 +121,7 @@ class Eviction {
   [[nodiscard]] Node* evict_from_main() noexcept;
 
   std::uint64_t capacity_;
+  std::uint32_t nodes_ = 0;
   Fifo small_, main_;
   Ghost ghost_;
 };

@@ -21,9 +21,8 @@ constexpr std::uint64_t kMostExtent = 256 * 1024;
 // Where free pieces are small, more of them do; below this they would be mostly overhead.
 constexpr std::uint64_t kLeastPiece = 1024;
 
-// A bucket for about as many octets, and half as many ghosts: as many as small answers fit.
+// A bucket and a ghost for about as many octets: as many as small answers fit.
 constexpr std::uint64_t kOctetsPerBucket = 1024;
-constexpr std::uint64_t kOctetsPerGhost = 2048;
 
 // How old the knowledge that an answer cannot be shared must be until one request looks again.
 constexpr Seconds kProbeAfter = 1;
@@ -51,7 +50,7 @@ bool is_spent(const Terms& terms, std::int64_t now_ms) noexcept {
 
 Shard::Shard(std::uint64_t size)
     : buckets_(buckets_for(size)),
-      eviction_(size, size / kOctetsPerGhost),
+      eviction_(size, buckets_.size()),
       arena_(room_in(size, buckets_, eviction_)) {
   eviction_.set_capacity(arena_.size());
 }
