@@ -1,5 +1,7 @@
 #include "cache/shard.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <boost/intrusive/parent_from_member.hpp>
@@ -155,11 +157,14 @@ void Shard::each_of(std::uint64_t hash, std::string_view key, F f) {
 // --- memory
 // ---------------------------------------------------------------------------------------
 
-void* Shard::take(std::size_t size, std::int64_t now_ms) {
+// Not much more than `evictable` octets are evicted for it.
+void* Shard::take(std::size_t size, std::uint64_t evictable, std::int64_t now_ms) {
   if (Arena::cost(size) > arena_.size()) return nullptr;
   while (true) {
     if (void* piece = arena_.take(size)) return piece;
-    if (!evict_one(now_ms)) return nullptr;
+    const std::uint64_t evicted = evictable > 0 ? evict_one(now_ms) : 0;
+    if (evicted == 0) return nullptr;
+    evictable -= std::min(evictable, evicted);
   }
 }
 
