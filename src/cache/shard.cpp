@@ -7,21 +7,27 @@
 #include <boost/intrusive/parent_from_member.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <new>
 
 namespace clockwise::cache {
 namespace {
 
-// Bodies of a declared length up to this stand behind their head, in one piece.
+// Bodies of a declared length up to this stand behind their head, in one piece, where such a piece
+// is there or comes with what is evicted anyway: among many small answers nearly all of them would
+// have to go for it.
 constexpr std::uint64_t kMostInline = 64 * 1024;
 
 // Pieces of other bodies: what is declared in pieces of the larger size, what is not from the
 // smaller one on, doubled each time.
 constexpr std::uint64_t kLeastExtent = 4 * 1024;
 constexpr std::uint64_t kMostExtent = 256 * 1024;
-// Where free pieces are small, more of them do; below this they would be mostly overhead.
-constexpr std::uint64_t kLeastPiece = 1024;
+// Where free pieces are small, so many of them do; below this they would be mostly overhead.
+constexpr std::uint64_t kMostPieces = 64;
+constexpr std::uint64_t kLeastPiece = 512;
+
+constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
 // A bucket and a ghost for about as many octets: as many as small answers fit.
 constexpr std::uint64_t kOctetsPerBucket = 1024;
@@ -35,9 +41,11 @@ std::size_t buckets_for(std::uint64_t size) {
   return std::bit_floor(std::max<std::uint64_t>(size / kOctetsPerBucket, 16));
 }
 
+// Whole pages, as the arena would take more otherwise.
 std::uint64_t room_in(std::uint64_t size, const std::vector<Object*>& buckets,
                       const Eviction& eviction) {
-  return size - buckets.size() * sizeof(Object*) - eviction.memory();
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return (size - buckets.size() * sizeof(Object*) - eviction.memory()) / page * page;
 }
 
 // Neither fresh nor of use when it is stale.
@@ -171,13 +179,15 @@ void* Shard::take(std::size_t size, std::uint64_t evictable, std::int64_t now_ms
 std::span<char> Shard::take_up_to(std::size_t size, std::size_t least, std::int64_t now_ms) {
   while (true) {
     const std::span<char> piece = arena_.take_up_to(size, least);
-    if (!piece.empty() || !evict_one(now_ms)) return piece;
+    if (!piece.empty() || evict_one(now_ms) == 0) return piece;
   }
 }
 
-bool Shard::evict_one(std::int64_t now_ms) {
+// What it cost; 0: nobody is left.
+std::uint64_t Shard::evict_one(std::int64_t now_ms) {
   Eviction::Node* node = eviction_.next_out();
-  if (node == nullptr) return false;
+  if (node == nullptr) return 0;
+  const std::uint64_t size = node->size();
   Object& object = *boost::intrusive::get_parent_from_member(node, &Object::node_);
   const auto age = current_age(object.terms_, now_ms);
   const bool spent = object.is_marker() || is_spent(object.terms_, now_ms);
@@ -187,7 +197,7 @@ bool Shard::evict_one(std::int64_t now_ms) {
     counted_.eviction_age_sum += static_cast<double>(age);
   }
   remove(object, spent ? EvictionReason::expired : EvictionReason::size);
-  return true;
+  return size;
 }
 
 Object* Shard::make(const Fill& fill, const Draft& draft, std::uint32_t inline_size,
@@ -198,7 +208,12 @@ Object* Shard::make(const Fill& fill, const Draft& draft, std::uint32_t inline_s
     if (text.size() > kMostText) return nullptr;
   const std::size_t texts =
       fill.key_.size() + draft.head.size() + packed.size() + draft.tags.size();
-  void* place = take(sizeof(Object) + texts + inline_size, now_ms);
+  const std::size_t least = sizeof(Object) + texts;
+  void* place = inline_size > 0 ? take(least + inline_size, inline_size / 2, now_ms) : nullptr;
+  if (place == nullptr) {
+    inline_size = 0;
+    place = take(least, kAny, now_ms);
+  }
   if (place == nullptr) return nullptr;
   auto* object = new (place) Object;
   auto* text = reinterpret_cast<char*>(object + 1);
@@ -215,6 +230,13 @@ Object* Shard::make(const Fill& fill, const Draft& draft, std::uint32_t inline_s
   object->status_ = draft.status;
   object->generation_ = fill.generation_;
   return object;
+}
+
+// Without what stands in extents.
+std::uint64_t Shard::cost_of(const Object& object) noexcept {
+  const char* const body = object.inline_body();
+  return Arena::cost(static_cast<std::size_t>(body - reinterpret_cast<const char*>(&object)) +
+                     object.inline_size_);
 }
 
 void Shard::insert(Object& object, std::uint64_t hash, std::uint64_t cost) {
@@ -299,9 +321,8 @@ bool Shard::begin(Fill& fill, const Draft& draft, std::int64_t now_ms) {
     fill.joinable_ = fill.joinable_ || draft.terms.for_authorized;
     has_begun(fill, *object);
   }
-  fill.room_ = inline_size;
-  fill.cost_ = Arena::cost(sizeof(Object) + object->key_size_ + object->head_size_ +
-                           object->selectors_size_ + object->tags_size_ + inline_size);
+  fill.room_ = object->inline_size_;
+  fill.cost_ = cost_of(*object);
   publish(fill, {*this, *object}, draft.length, Fill::State::streaming);
   return true;
 }
@@ -337,11 +358,11 @@ bool Shard::add_extent(Fill& fill, std::uint64_t size, std::uint64_t here, std::
   const bool declared = length != Fill::kUnknown && size < length;
   const std::uint64_t wanted =
       std::min(declared ? length - size : std::max({here, size, kLeastExtent}), kMostExtent);
+  const std::uint64_t least = std::min(wanted, std::max(kLeastPiece, wanted / kMostPieces));
   std::span<char> piece;
   {
     const std::unique_lock lock(mutex_);
-    piece = take_up_to(sizeof(Extent) + wanted,
-                       sizeof(Extent) + std::min<std::uint64_t>(wanted, kLeastPiece), now_ms);
+    piece = take_up_to(sizeof(Extent) + wanted, sizeof(Extent) + least, now_ms);
     if (piece.empty()) ++counted_.rejected;
   }
   if (piece.empty()) return false;
@@ -460,11 +481,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
       object->borrows_ = true;
       object->owner_ = &owner;
       has_begun(fill, *object);
-      const std::uint64_t cost =
-          Arena::cost(sizeof(Object) + object->key_size_ + object->head_size_ +
-                      object->selectors_size_ + object->tags_size_) +
-          owner.node_.size();
-      keep(fill, *object, cost, variants);
+      keep(fill, *object, cost_of(*object) + owner.node_.size(), variants);
       confirmed = {*this, *object};
     } else {
       ++counted_.rejected;
@@ -490,7 +507,7 @@ void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
     unlink(other);
     drop(other);
   });
-  insert(*object, fill.hash_, Arena::cost(sizeof(Object) + object->key_size_));
+  insert(*object, fill.hash_, cost_of(*object));
   drop(*object);  // the count that make() gave: the index has its own
 }
 

@@ -59,10 +59,10 @@ class Shard {
   [[nodiscard]] Store::Found find_locked(const Wanted& wanted, std::int64_t now_ms);
   [[nodiscard]] ObjectRef hold(Object& object) noexcept;
 
-  [[nodiscard]] void* take(std::size_t size, std::int64_t now_ms);
+  [[nodiscard]] void* take(std::size_t size, std::uint64_t evictable, std::int64_t now_ms);
   [[nodiscard]] std::span<char> take_up_to(std::size_t size, std::size_t least,
                                            std::int64_t now_ms);
-  [[nodiscard]] bool evict_one(std::int64_t now_ms);
+  [[nodiscard]] std::uint64_t evict_one(std::int64_t now_ms);
   [[nodiscard]] Object* make(const Fill& fill, const Draft& draft, std::uint32_t inline_size,
                              std::int64_t now_ms);
   [[nodiscard]] bool add_extent(Fill& fill, std::uint64_t size, std::uint64_t here,
@@ -73,6 +73,7 @@ class Shard {
   void trim(Fill& fill);
   [[nodiscard]] bool is_outrun(const Fill& fill, const Object& object);
   void keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants);
+  [[nodiscard]] static std::uint64_t cost_of(const Object& object) noexcept;
   void insert(Object& object, std::uint64_t hash, std::uint64_t cost);
   void unlink(Object& object) noexcept;
   void remove(Object& object, EvictionReason reason) noexcept;
