@@ -89,25 +89,26 @@ class Object {
   // Whose body it is: an answer that the origin has confirmed has a head of its own only.
   [[nodiscard]] const Object& body() const noexcept { return borrows_ ? *owner_ : *this; }
 
-  mutable Eviction::Node node_;
+  // What these two leave of their last words is filled by what stands behind them.
+  [[no_unique_address]] mutable Eviction::Node node_;
+  bool borrows_ = false;
+  mutable std::atomic<std::uint8_t> marks_{0};
   Object* next_ = nullptr;  // in its bucket, newer ones first
-  Terms terms_;
+  [[no_unique_address]] Terms terms_;
+  std::uint16_t status_ = 0;
+  std::uint16_t key_size_ = 0, head_size_ = 0, selectors_size_ = 0, tags_size_ = 0;
+  std::uint32_t generation_ = 0;  // of the store, when its fetch began
+  std::atomic<std::uint32_t> references_{1};
+  std::uint32_t inline_size_ = 0;  // octets that fit behind the texts
   std::atomic<std::uint64_t> size_{0};
   union {
     Extent* rest_ = nullptr;  // after the inline part
     Object* owner_;           // held, where it borrows its body
   };
-  std::atomic<std::uint32_t> references_{1};
-  std::uint32_t inline_size_ = 0;  // octets that fit behind the texts
-  std::uint32_t generation_ = 0;   // of the store, when its fetch began
-  std::uint16_t status_ = 0;
-  std::uint16_t key_size_ = 0, head_size_ = 0, selectors_size_ = 0, tags_size_ = 0;
-  bool borrows_ = false;
-  mutable std::atomic<std::uint8_t> marks_{0};
 };
 
 // What each answer costs beside its texts and body; the cache is for small ones too.
-static_assert(sizeof(Object) <= 112);
+static_assert(sizeof(Object) <= 104);
 
 // Shared ownership of an object. Any thread; the store must outlive it.
 class ObjectRef {
