@@ -256,8 +256,17 @@ inline State judge_response(Message& message, bool to_head) {
     message.body = {http::BodyKind::length, *number(lengths[0])};
   }
   if (!codings.empty()) {
-    if (message.minor == 0 || lower(codings[0]) != "chunked") return State::refused;
-    message.body = {http::BodyKind::chunked, 0};
+    const std::string coding = lower(codings[0]);
+    const std::vector<std::string> known{"gzip",    "x-gzip",     "deflate",
+                                         "identity", "compress", "x-compress"};
+    if (message.minor == 0) return State::refused;
+    if (coding == "chunked") {
+      message.body = {http::BodyKind::chunked, 0};
+    } else if (!lengths.empty() || !is_token(coding) ||
+               coding.find("chunked") != std::string::npos ||
+               std::find(known.begin(), known.end(), coding) != known.end()) {
+      return State::refused;
+    }
   }
   if (to_head || message.status < 200 || message.status == 204 || message.status == 304) {
     message.body = {};

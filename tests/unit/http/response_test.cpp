@@ -111,7 +111,10 @@ std::vector<Row> rows() {
       {"chunked in two lines",
        with_lines("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), false},
       {"identity", with_lines("Transfer-Encoding: identity"), false},
-      {"unknown coding", with_lines("Transfer-Encoding: x"), false},
+      {"no coding at all", with_lines("Transfer-Encoding: x"), true},
+      {"no coding beside a length", with_lines("Content-Length: 3\r\nTransfer-Encoding: x"), false},
+      {"no coding before chunked", with_lines("Transfer-Encoding: x, chunked"), false},
+      {"near chunked", with_lines("Transfer-Encoding: xCHUNKEDx"), false},
   };
 }
 
@@ -154,6 +157,8 @@ TEST(ScanResponse, DecidesTheBody) {
        BodyKind::length, true, true},
       {"close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n", Method::get,
        BodyKind::length, false, true},
+      {"no coding at all", "HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\n\r\n", Method::get,
+       BodyKind::until_close, false, true},
       {"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Method::get,
        BodyKind::chunked, true, true},
       {"chunked beside a length",
