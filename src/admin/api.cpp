@@ -72,25 +72,20 @@ Response busy() {
   return response;
 }
 
-// Of the named things in `all`.
-template <class T>
-Response unknown_name(std::string_view what, std::string_view name, const T& all) {
+// `named`: what of the routing has such names.
+template <class Named>
+Response unknown_name(std::string_view what, std::string_view name, const upstream::View& view,
+                      Named named) {
   std::vector<std::string_view> known;
-  for (const auto& one : all) known.push_back(one->config.name);
+  if (view.routing)
+    for (const auto& one : (*view.routing).*named) known.push_back(one->config.name);
   return error_response(
       404, "not_found",
       fmt::format("no {} is named {}{}", what, config::quoted(name), did_you_mean(name, known)));
 }
 
-// The routing that runs; nothing in it before the start is complete.
-std::shared_ptr<const upstream::Routing> routing_of(const upstream::View& view) {
-  return view.routing ? view.routing : std::make_shared<const upstream::Routing>();
-}
-
-const upstream::Cache* cache_named(const upstream::Routing& routing, std::string_view name) {
-  for (const auto& cache : routing.caches)
-    if (cache->config.name == name) return cache.get();
-  return nullptr;
+Response unknown_cache(const upstream::View& view, std::string_view name) {
+  return unknown_name("cache", name, view, &upstream::Routing::caches);
 }
 
 template <class Number>
@@ -172,6 +167,8 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"api", "v1", "remaps"}, &Api::remaps},
       {"POST", {"api", "v1", "remaps", "{id}", "rollback"}, &Api::start_rollback},
       {"POST", {"api", "v1", "reload"}, &Api::start_reload},
+      {"GET", {"api", "v1", "caches"}, &Api::caches},
+      {"GET", {"api", "v1", "caches", "{id}"}, &Api::cache},
       {"POST", {"api", "v1", "caches", "{id}", "purge"}, &Api::start_purge},
   };
   return kRoutes;
@@ -220,9 +217,8 @@ void Api::handle(Request request, const Reply& reply) {
 
   Call call{std::move(request), std::move(*target), directory_.view()};
   if (const std::string* name = route->pool_name(call.target.path)) {
-    const auto routing = routing_of(call.view);
-    call.pool = routing->pool(*name);
-    if (!call.pool) return reply(unknown_name("pool", *name, routing->pools));
+    call.pool = call.view.routing ? call.view.routing->pool(*name) : nullptr;
+    if (!call.pool) return reply(unknown_name("pool", *name, call.view, &upstream::Routing::pools));
   }
   const auto* answer = std::get_if<Route::Answer>(&route->handler);
   if (!answer) return answer_later(*route, std::move(call), reply);
@@ -279,23 +275,32 @@ void Api::start_server_change(const Request& request, const Target& target, cons
 }
 
 void Api::start_purge(const Request& request, const Target& target, const Reply& reply) {
-  const auto routing = routing_of(directory_.view());
+  const upstream::View view = directory_.view();
   const std::string& name = target.path.at(3);
-  const upstream::Cache* cache = cache_named(*routing, name);
-  if (!cache) return reply(unknown_name("cache", name, routing->caches));
+  const upstream::Cache* cache = view.cache(name);
+  if (!cache) return reply(unknown_cache(view, name));
+  const auto counters =
+      std::ranges::find(view.cache_totals, name, &upstream::CacheTotals::cache)->purges;
   auto read = read_purge(request.body, *cache);
-  if (const auto* bad = std::get_if<BadPurge>(&read))
+  if (const auto* bad = std::get_if<BadPurge>(&read)) {
+    if (bad->scope) counters->add(*bad->scope, upstream::PurgeResult::error);
     return reply(error_response(400, "invalid", bad->message));
+  }
 
-  const auto work = [reply, store = cache->store,
-                     rule = std::get<cache::PurgeRule>(std::move(read))] {
+  const auto rule = std::get<cache::PurgeRule>(std::move(read));
+  const auto work = [reply, rule, counters, store = cache->store] {
     try {
-      reply(json_response(json::object{{"purged", store->purge(rule)}}));
+      const std::size_t purged = store->purge(rule);
+      counters->add(rule.scope, upstream::PurgeResult::ok);
+      reply(json_response(json::object{{"purged", purged}}));
     } catch (const std::exception& error) {
+      counters->add(rule.scope, upstream::PurgeResult::error);
       reply(error_response(500, "internal", error.what()));
     }
   };
-  if (!later_(work)) reply(busy());
+  if (later_(work)) return;
+  counters->add(rule.scope, upstream::PurgeResult::error);
+  reply(busy());
 }
 
 Response Api::metrics(const Call& call) {
@@ -343,6 +348,21 @@ Response Api::pools(const Call& call) {
 }
 
 Response Api::pool(const Call& call) { return json_response(describe_pool(call.view, *call.pool)); }
+
+Response Api::caches(const Call& call) {
+  json::array caches;
+  if (call.view.routing)
+    for (const auto& cache : call.view.routing->caches)
+      caches.push_back(describe_cache(call.view, *cache));
+  return json_response(json::object{{"caches", std::move(caches)}});
+}
+
+Response Api::cache(const Call& call) {
+  const std::string& name = call.target.path.at(3);
+  const upstream::Cache* found = call.view.cache(name);
+  if (!found) return unknown_cache(call.view, name);
+  return json_response(describe_cache(call.view, *found));
+}
 
 Response Api::ring(const Call& call) { return json_response(describe_ring(*call.pool)); }
 

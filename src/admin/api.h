@@ -72,6 +72,8 @@ class Api {
   Response status(const Call& call);
   Response pools(const Call& call);
   Response pool(const Call& call);
+  Response caches(const Call& call);
+  Response cache(const Call& call);
   // Apart from this object: another thread may be at them.
   static Response ring(const Call& call);
   static Response lookup(const Call& call);

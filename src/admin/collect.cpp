@@ -46,6 +46,15 @@ HistogramValue to_value(const upstream::DurationHistogram& histogram) {
           histogram.sum_seconds};
 }
 
+// Kept in memory, as all that is stored so far.
+constexpr std::string_view kTier = "memory";
+
+constexpr auto kEvictionAgesNs = [] {
+  std::array<std::uint64_t, cache::kEvictionAges.size()> ns{};
+  for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = cache::kEvictionAges[i] * 1'000'000'000ULL;
+  return ns;
+}();
+
 class Collector {
  public:
   Collector(const View& view, Page& page)
@@ -175,7 +184,69 @@ class Collector {
       backend_load(backend);
   }
 
+  // What a pool has counted at a cache.
+  void cache_counters(const upstream::CacheCounters& counters) {
+    const auto each = [&](Id id, const auto& values, auto member) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        page_.add(id, {counters.pool, counters.cache, values[i]},
+                  number(counters.cells.sum([&](const auto& c) { return (c.*member)[i].get(); })));
+    };
+    each(Id::cache_requests_total, metrics::kCacheResults, &metrics::CacheCells::requests);
+    each(Id::cache_fetches_total, metrics::kCacheFetches, &metrics::CacheCells::fetches);
+  }
+
+  // One cache as a whole; of one that was removed, what it has counted.
+  void cache(const upstream::CacheTotals& totals) {
+    const upstream::Cache* running = view_.cache(totals.cache);
+    const cache::Stats stats = totals.stats(running != nullptr ? running->store.get() : nullptr);
+    if (running != nullptr) stored(totals.cache, stats);
+    left(totals.cache, stats);
+    waiting(totals.cache, running != nullptr);
+    purges(totals);
+
+    const upstream::CacheSums sums = totals.sums(view_.caches);
+    page_.add(Id::cache_sent_bytes_total, {totals.cache, "store"}, number(sums.sent_from_store));
+    page_.add(Id::cache_sent_bytes_total, {totals.cache, "origin"}, number(sums.sent_from_origin));
+    for (std::size_t i = 0; i < metrics::kRevalidations.size(); ++i)
+      page_.add(Id::cache_revalidations_total, {totals.cache, metrics::kRevalidations[i]},
+                number(sums.revalidations[i]));
+  }
+
  private:
+  void stored(const std::string& cache, const cache::Stats& stats) {
+    page_.add(Id::cache_stored_bytes, {cache, kTier}, number(stats.bytes));
+    page_.add(Id::cache_limit_bytes, {cache, kTier}, number(stats.limit));
+    page_.add(Id::cache_objects, {cache, kTier}, number(stats.objects));
+  }
+
+  void left(const std::string& cache, const cache::Stats& stats) {
+    for (std::size_t i = 0; i < metrics::kEvictionReasons.size(); ++i)
+      page_.add(Id::cache_evictions_total, {cache, kTier, metrics::kEvictionReasons[i]},
+                number(stats.evictions[i]));
+    page_.add(Id::cache_admissions_rejected_total, {cache, kTier}, number(stats.rejected));
+    page_.add(Id::cache_eviction_age_seconds, {cache},
+              HistogramValue{kEvictionAgesNs,
+                             {stats.eviction_ages.begin(), stats.eviction_ages.end()},
+                             stats.eviction_age_sum});
+  }
+
+  void waiting(const std::string& cache, bool runs) {
+    std::uint64_t requests = 0;
+    for (const auto& counters : view_.caches)
+      if (counters->cache == cache)
+        requests += counters->cells.sum([](const auto& c) { return c.waiting.get(); });
+    if (runs || requests > 0) page_.add(Id::cache_collapsed_waiting, {cache}, number(requests));
+  }
+
+  void purges(const upstream::CacheTotals& totals) {
+    for (std::size_t scope = 0; scope < metrics::kPurgeScopes.size(); ++scope)
+      for (std::size_t result = 0; result < metrics::kPurgeResults.size(); ++result)
+        page_.add(Id::cache_purges_total,
+                  {totals.cache, metrics::kPurgeScopes[scope], metrics::kPurgeResults[result]},
+                  number(totals.purges->get(static_cast<cache::PurgeScope>(scope),
+                                            static_cast<upstream::PurgeResult>(result))));
+  }
+
   [[nodiscard]] bool listens(std::string_view name) const {
     return view_.config && std::ranges::any_of(view_.config->listeners,
                                                [&](const auto& l) { return l.name == name; });
@@ -320,6 +391,8 @@ void collect(const View& view, const metrics::ProcessFacts& process, Page& page)
   for (const auto& pool : view.routing->pools) collector.pool(*pool);
   for (const auto& pool : view.removed_pools) collector.pool_counters(*pool);
   for (const auto& removed : view.removed) collector.removed(*removed.backend);
+  for (const auto& counters : view.caches) collector.cache_counters(*counters);
+  for (const auto& totals : view.cache_totals) collector.cache(totals);
 }
 
 }  // namespace clockwise::admin

@@ -171,6 +171,24 @@ json::object describe_server(const upstream::Pool& pool, const upstream::Server&
           {"overridden", written.overridden(server.config)}};
 }
 
+template <std::size_t N>
+json::object by_word(const std::array<std::string_view, N>& words,
+                     const std::array<std::uint64_t, N>& counts) {
+  json::object object;
+  for (std::size_t i = 0; i < N; ++i) object[words[i]] = counts[i];
+  return object;
+}
+
+// Names of the pools that use the cache, by themselves or by a route.
+json::array users_of(const View& view, const upstream::Cache& cache) {
+  const auto is_it = [&](const upstream::CacheUse& use) { return use.cache.get() == &cache; };
+  json::array pools;
+  for (const auto& pool : view.routing->pools)
+    if (is_it(pool->cache) || std::ranges::any_of(pool->route_caches, is_it))
+      pools.push_back(json::string(pool->config.name));
+  return pools;
+}
+
 // By server, where the scheme goes by ids.
 std::vector<std::uint32_t> ids_of(const config::Pool& pool) {
   if (!ring::facts(pool.ring.scheme.placement).takes_id) return {};
@@ -270,6 +288,20 @@ json::object describe_pool(const View& view, const upstream::Pool& pool) {
           {"handoff_active", handoff_active(view, pool)},
           {"last_remap", describe_last_remap(view, pool.config.name)},
           {"servers", std::move(servers)}};
+}
+
+json::object describe_cache(const View& view, const upstream::Cache& cache) {
+  const std::string& name = cache.config.name;
+  const auto& totals = *std::ranges::find(view.cache_totals, name, &upstream::CacheTotals::cache);
+  const cache::Stats stats = totals.stats(cache.store.get());
+  return {{"name", name},
+          {"size", stats.limit},
+          {"bytes", stats.bytes},
+          {"objects", stats.objects},
+          {"requests_total", by_word(metrics::kCacheResults, totals.sums(view.caches).requests)},
+          {"evictions_total", by_word(metrics::kEvictionReasons, stats.evictions)},
+          {"rejected_total", stats.rejected},
+          {"pools", users_of(view, cache)}};
 }
 
 json::object describe_ring(const upstream::Pool& pool) {

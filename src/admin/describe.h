@@ -34,6 +34,8 @@ namespace clockwise::admin {
                                                   upstream::WallClock::time_point now);
 [[nodiscard]] boost::json::object describe_pool(const upstream::View& view,
                                                 const upstream::Pool& pool);
+[[nodiscard]] boost::json::object describe_cache(const upstream::View& view,
+                                                 const upstream::Cache& cache);
 [[nodiscard]] boost::json::object describe_ring(const upstream::Pool& pool);
 [[nodiscard]] boost::json::object describe_remaps(const upstream::View& view);
 

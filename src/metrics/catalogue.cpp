@@ -152,6 +152,32 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "Bytes read from clients."},
   {Id::http_sent_bytes_total, "clockwise_http_sent_bytes_total", counter, {"listener"}, "bytes",
    "Bytes written to clients."},
+
+  // Cache
+  {Id::cache_requests_total, "clockwise_cache_requests_total", counter, {"pool", "cache", "result"}, "requests",
+   "Requests by what the cache made of them, as Cache-Status tells; collapsed ones waited for the fetch of another."},
+  {Id::cache_fetches_total, "clockwise_cache_fetches_total", counter, {"pool", "cache", "reason"}, "fetches",
+   "Fetches that the cache began, by why; background ones are for a stale answer, prefetch for one that will soon be."},
+  {Id::cache_stored_bytes, "clockwise_cache_stored_bytes", gauge, {"cache", "tier"}, "bytes",
+   "Bytes held, with keys, heads and the index."},
+  {Id::cache_limit_bytes, "clockwise_cache_limit_bytes", gauge, {"cache", "tier"}, "bytes",
+   "Configured limit of what is held."},
+  {Id::cache_objects, "clockwise_cache_objects", gauge, {"cache", "tier"}, "objects",
+   "Answers held; each variant is one."},
+  {Id::cache_evictions_total, "clockwise_cache_evictions_total", counter, {"cache", "tier", "reason"}, "objects",
+   "Answers that left: for others, since they were of no more use, by a purge, or by a request that changed what they show."},
+  {Id::cache_admissions_rejected_total, "clockwise_cache_admissions_rejected_total", counter, {"cache", "tier"}, "objects",
+   "Answers not stored since there was no room for them."},
+  {Id::cache_collapsed_waiting, "clockwise_cache_collapsed_waiting", gauge, {"cache"}, "requests",
+   "Requests that wait for the fetch of another."},
+  {Id::cache_purges_total, "clockwise_cache_purges_total", counter, {"cache", "scope", "result"}, "purges",
+   "Purges asked for; error means that nothing was done."},
+  {Id::cache_sent_bytes_total, "clockwise_cache_sent_bytes_total", counter, {"cache", "source"}, "bytes",
+   "Bytes of bodies sent to clients, by where they came from."},
+  {Id::cache_revalidations_total, "clockwise_cache_revalidations_total", counter, {"cache", "result"}, "revalidations",
+   "Stale answers about which the origin was asked, by what it said: still right, another one, or nothing."},
+  {Id::cache_eviction_age_seconds, "clockwise_cache_eviction_age_seconds", histogram, {"cache"}, "seconds",
+   "Age of answers that left for others."},
 }};
 // clang-format on
 

@@ -88,6 +88,19 @@ enum class Id : std::uint8_t {
   http_received_bytes_total,
   http_sent_bytes_total,
 
+  cache_requests_total,
+  cache_fetches_total,
+  cache_stored_bytes,
+  cache_limit_bytes,
+  cache_objects,
+  cache_evictions_total,
+  cache_admissions_rejected_total,
+  cache_collapsed_waiting,
+  cache_purges_total,
+  cache_sent_bytes_total,
+  cache_revalidations_total,
+  cache_eviction_age_seconds,
+
   count
 };
 
@@ -116,7 +129,7 @@ struct Metric {
 [[nodiscard]] std::span<const Metric, kMetrics> catalogue() noexcept;
 [[nodiscard]] const Metric& metric(Id id) noexcept;
 
-// The fixed values of labels, in the order of the enums of cells.h.
+// The fixed values of labels, in the order of the enums of cells.h, cache/ and upstream/.
 inline constexpr std::array<std::string_view, 5> kBackendCodes{"2xx", "3xx", "4xx", "5xx", "error"};
 inline constexpr std::array<std::string_view, 5> kClientCodes{"2xx", "3xx", "4xx", "5xx",
                                                               "aborted"};
@@ -137,8 +150,16 @@ inline constexpr std::array<std::string_view, 4> kRejected{"limit", "memory", "t
 inline constexpr std::array<std::string_view, 5> kRemapCauses{"reload", "discovery", "ramp",
                                                               "drain", "api"};
 inline constexpr std::array<std::string_view, 4> kHandoffResults{"hit", "miss", "error", "skipped"};
-// In the order of cache::PurgeScope.
+inline constexpr std::array<std::string_view, 6> kCacheResults{"hit",  "stale",     "revalidated",
+                                                               "miss", "collapsed", "bypass"};
+inline constexpr std::array<std::string_view, 4> kCacheFetches{"miss", "revalidate", "background",
+                                                               "prefetch"};
+inline constexpr std::array<std::string_view, 3> kRevalidations{"not_modified", "replaced",
+                                                                "failed"};
+inline constexpr std::array<std::string_view, 4> kEvictionReasons{"size", "expired", "purged",
+                                                                  "invalidated"};
 inline constexpr std::array<std::string_view, 5> kPurgeScopes{"url", "prefix", "host", "tag",
                                                               "all"};
+inline constexpr std::array<std::string_view, 2> kPurgeResults{"ok", "error"};
 
 }  // namespace clockwise::metrics

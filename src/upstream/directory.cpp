@@ -54,6 +54,13 @@ void DurationHistogram::observe(double seconds) noexcept {
   sum_seconds += seconds;
 }
 
+const Cache* View::cache(std::string_view name) const noexcept {
+  if (!routing) return nullptr;
+  for (const auto& one : routing->caches)
+    if (one->config.name == name) return one.get();
+  return nullptr;
+}
+
 Directory::Directory(std::size_t max_workers, WallClock::time_point started, SteadyClock clock)
     : max_workers_(max_workers),
       clock_(std::move(clock)),
@@ -90,11 +97,25 @@ void Directory::copy_counters(View& view) const {
     if (entry.removed && !expired(entry.removed)) view.removed_pools.push_back(entry.counters);
   for (const auto& [key, entry] : listeners_)
     if (entry.published && !expired(entry.removed)) view.listeners.push_back(entry.counters);
-  for (const auto& [key, entry] : caches_)
-    if (entry.published && !expired(entry.removed)) view.caches.push_back(entry.counters);
+  copy_caches(view);
   for (const auto& [key, totals] : state_.remap_totals) {
     const auto pool = pools_.find(key.first);
     if (pool != pools_.end() && !expired(pool->second.removed)) view.remaps_total += totals.remaps;
+  }
+}
+
+// What a pool has counted at a cache shows in the one place or the other: a sum never falls.
+void Directory::copy_caches(View& view) const {
+  for (const auto& [name, entry] : cache_totals_)
+    if (!expired(entry.removed)) view.cache_totals.push_back(*entry.counters);
+  for (const auto& [key, entry] : caches_) {
+    if (!entry.published) continue;
+    if (!expired(entry.removed)) {
+      view.caches.push_back(entry.counters);
+      continue;
+    }
+    const auto totals = std::ranges::find(view.cache_totals, key.second, &CacheTotals::cache);
+    if (totals != view.cache_totals.end()) totals->past_pools.add(*entry.counters);
   }
 }
 
@@ -138,6 +159,7 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
   std::map<BackendKey, std::shared_ptr<Backend>> backends;
   std::map<std::string, std::shared_ptr<PoolCounters>> pools;
   std::map<PoolAndCache, std::shared_ptr<CacheCounters>> caches;
+  std::map<std::string, std::shared_ptr<CacheTotals>> cache_totals;
   const auto key_of = [](const CacheUse& use) {
     return PoolAndCache{use.counters->pool, use.counters->cache};
   };
@@ -147,6 +169,11 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
     for (const CacheUse& use : pool->route_caches) caches[key_of(use)] = use.counters;
     for (const Server& server : pool->servers)
       backends[{pool->config.name, server.config.name}] = server.backend;
+  }
+  for (const auto& cache : routing->caches) {
+    const std::string& name = cache->config.name;
+    cache_totals[name] =
+        find_or_make(cache_totals_, name, [&] { return std::make_shared<CacheTotals>(name); });
   }
 
   const std::lock_guard lock(mutex_);
@@ -161,12 +188,25 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
   sweep(pools_, pools);
   sweep(listeners_, listeners);
   sweep(caches_, caches);
+  sweep(cache_totals_, cache_totals);
+  add_past_stores(*routing);
   state_.routing = std::move(routing);
   state_.written = written ? std::move(written) : config;
   state_.config = std::move(config);
   state_.config_file = std::move(config_file);
   state_.config_digest = std::move(config_digest);
   expire();
+}
+
+// Stores that run and are not in `next`.
+void Directory::add_past_stores(const Routing& next) {
+  if (!state_.routing) return;
+  for (const auto& cache : state_.routing->caches) {
+    const auto same = [&](const auto& one) { return one->store == cache->store; };
+    if (std::ranges::any_of(next.caches, same)) continue;
+    const auto totals = cache_totals_.find(cache->config.name);
+    if (totals != cache_totals_.end()) totals->second.counters->add_past(*cache->store);
+  }
 }
 
 // What is present is in use; what is not was removed now or earlier, or belonged to a reload that
@@ -199,8 +239,19 @@ void Directory::expire() {
   settle_watches();
   drop_expired(backends_);
   drop_expired(listeners_);
-  drop_expired(caches_);
+  expire_caches();
+  drop_expired(cache_totals_);
   for (const std::string& name : drop_expired(pools_)) forget_pool(name);
+}
+
+void Directory::expire_caches() {
+  std::erase_if(caches_, [&](const auto& item) {
+    const auto& [key, entry] = item;
+    if (!expired(entry.removed)) return false;
+    const auto totals = cache_totals_.find(key.second);
+    if (totals != cache_totals_.end()) totals->second.counters->past_pools.add(*entry.counters);
+    return true;
+  });
 }
 
 void Directory::forget_pool(const std::string& name) {

@@ -21,6 +21,7 @@
 #include "config/load.h"
 #include "config/model.h"
 #include "metrics/cells.h"
+#include "upstream/cache_totals.h"
 #include "upstream/client_counts.h"
 #include "upstream/history.h"
 #include "upstream/plan.h"
@@ -90,6 +91,7 @@ struct View {
   std::vector<RemovedBackend> removed;
   std::vector<std::shared_ptr<const PoolCounters>> removed_pools;
   std::vector<std::shared_ptr<const CacheCounters>> caches;  // removed ones too, in the grace
+  std::vector<CacheTotals> cache_totals;                     // the same
   std::shared_ptr<const metrics::PerWorker<metrics::WorkerCells>> workers;
   std::string config_file, config_digest;
   std::optional<ReloadOutcome> last_reload;
@@ -112,6 +114,9 @@ struct View {
   bool ready = false;  // configuration loaded, listeners bound, not stopping
   bool stopping = false;
   WallClock::time_point started{};
+
+  // The cache of that name that runs; null: there is none.
+  [[nodiscard]] const Cache* cache(std::string_view name) const noexcept;
 };
 
 class Directory {
@@ -181,6 +186,8 @@ class Directory {
   template <class Key, class Counters>
   std::vector<Key> drop_expired(Entries<Key, Counters>& entries);
   void expire();
+  void expire_caches();
+  void add_past_stores(const Routing& next);
   void forget_pool(const std::string& name);
   void settle_watches();
   void replace(const RemapPtr& remap, const RemapPtr& by);
@@ -188,6 +195,7 @@ class Directory {
   void count_refusals(const std::vector<Report>& pools);
   void continue_watches(const Routing& routing);
   void copy_counters(View& view) const;
+  void copy_caches(View& view) const;
 
   const std::size_t max_workers_;
   const SteadyClock clock_;
@@ -200,6 +208,7 @@ class Directory {
   Entries<std::string, PoolCounters> pools_;
   Entries<std::string, ListenerCounters> listeners_;
   Entries<PoolAndCache, CacheCounters> caches_;
+  Entries<std::string, CacheTotals> cache_totals_;
   // Ring changes whose watch may still count; the sums of all others are in
   // state_.remapped_requests.
   std::vector<RemapPtr> counting_;

@@ -455,6 +455,26 @@ TEST_F(ApiTest, AnotherOrderIsNamedWhereTheRingGoesByIt) {
             R"([{"pool":"pages","server":null,"overridden":["order"]},)" + weight);
 }
 
+TEST_F(ApiTest, ACacheShowsWhatItHoldsAndWhoUsesIt) {
+  testing_world::fill(*world.cache->store, "http://h/a");
+  testing_world::fill(*world.cache->store, "http://h/b");
+  world.cache->store->invalidate("http://h/a");
+  world.directory.cache("pages", "store")->cells.at(1).requests[0].add(5);
+  const json::value cache = world.json("/api/v1/caches/store");
+  EXPECT_EQ(cache.at("name").as_string(), "store");
+  EXPECT_EQ(cache.at("size").to_number<int>(), 1 << 20);
+  EXPECT_GT(cache.at("bytes").to_number<int>(), 0);
+  EXPECT_EQ(cache.at("objects").to_number<int>(), 1);
+  EXPECT_EQ(json::serialize(cache.at("requests_total")),
+            R"({"hit":5,"stale":0,"revalidated":0,"miss":0,"collapsed":0,"bypass":0})");
+  EXPECT_EQ(json::serialize(cache.at("evictions_total")),
+            R"({"size":0,"expired":0,"purged":0,"invalidated":1})");
+  EXPECT_EQ(cache.at("rejected_total").to_number<int>(), 0);
+  EXPECT_EQ(json::serialize(cache.at("pools")), R"(["pages"])");
+  EXPECT_EQ(world.json("/api/v1/caches").at("caches").at(0), cache);
+  EXPECT_EQ(world.get("/api/v1/caches/none").status, 404U);
+}
+
 TEST_F(ApiTest, APurgeTellsHowManyItTook) {
   cache::Store& store = *world.cache->store;
   for (const char* key : {"http://h/a", "http://h/b", "http://i/a", "http://i/b"})

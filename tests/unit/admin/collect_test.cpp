@@ -93,6 +93,12 @@ TEST_F(MetricsTest, FixedLabelValuesStartAtZero) {
         R"(clockwise_remap_last_lost_ratio{pool="pages",backend="b"})",
         R"(clockwise_remap_last_timestamp_seconds{pool="pages"})",
         R"(clockwise_http_request_errors_total{listener="web",reason="no_backend"})",
+        R"(clockwise_cache_requests_total{pool="pages",cache="store",result="collapsed"})",
+        R"(clockwise_cache_fetches_total{pool="pages",cache="store",reason="prefetch"})",
+        R"(clockwise_cache_evictions_total{cache="store",tier="memory",reason="invalidated"})",
+        R"(clockwise_cache_admissions_rejected_total{cache="store",tier="memory"})",
+        R"(clockwise_cache_purges_total{cache="store",scope="tag",result="error"})",
+        R"(clockwise_cache_eviction_age_seconds_bucket{cache="store",le="604800"})",
         R"(clockwise_worker_busy_seconds_total{worker="0"})"})
     EXPECT_EQ(value(series), 0) << series;
 }
@@ -174,6 +180,93 @@ TEST_F(MetricsTest, EveryCellOfAPoolAServerAndAWorkerIsShown) {
   EXPECT_EQ(value(R"(clockwise_worker_busy_seconds_total{worker="1"})"), 2.5);
   EXPECT_EQ(value("clockwise_log_messages_dropped_total"), 10);
   EXPECT_EQ(value("clockwise_worker_loop_delay_seconds_count"), 1);
+}
+
+TEST_F(MetricsTest, EveryCellOfACacheIsShown) {
+  auto& cells = world.directory.cache("pages", "store")->cells.at(1);
+  cells.requests[2].add(1);
+  cells.fetches[1].add(2);
+  cells.revalidations[0].add(3);
+  cells.sent_from_store.add(4);
+  cells.sent_from_origin.add(5);
+  cells.waiting.add(6);
+  EXPECT_EQ(
+      value(R"(clockwise_cache_requests_total{pool="pages",cache="store",result="revalidated"})"),
+      1);
+  EXPECT_EQ(
+      value(R"(clockwise_cache_fetches_total{pool="pages",cache="store",reason="revalidate"})"), 2);
+  EXPECT_EQ(value(R"(clockwise_cache_revalidations_total{cache="store",result="not_modified"})"),
+            3);
+  EXPECT_EQ(value(R"(clockwise_cache_sent_bytes_total{cache="store",source="store"})"), 4);
+  EXPECT_EQ(value(R"(clockwise_cache_sent_bytes_total{cache="store",source="origin"})"), 5);
+  EXPECT_EQ(value(R"(clockwise_cache_collapsed_waiting{cache="store"})"), 6);
+}
+
+TEST_F(MetricsTest, AStoreShowsWhatItHoldsAndWhatLeft) {
+  cache::Store& store = *world.cache->store;
+  const double empty = value(R"(clockwise_cache_stored_bytes{cache="store",tier="memory"})");
+  for (int i = 0; i < 3; ++i) testing_world::fill(store, "http://h/" + std::to_string(i));
+  EXPECT_EQ(value(R"(clockwise_cache_objects{cache="store",tier="memory"})"), 3);
+  EXPECT_GT(value(R"(clockwise_cache_stored_bytes{cache="store",tier="memory"})"), empty);
+  EXPECT_EQ(value(R"(clockwise_cache_limit_bytes{cache="store",tier="memory"})"), 1 << 20);
+  store.invalidate("http://h/0");
+  EXPECT_EQ(
+      value(R"(clockwise_cache_evictions_total{cache="store",tier="memory",reason="invalidated"})"),
+      1);
+  // Until the first one has to leave, 59 seconds old.
+  int filled = 3;
+  while (store.stats().evictions[0] + store.stats().evictions[1] == 0)
+    testing_world::fill(store, "http://h/" + std::to_string(filled++), {}, 59'000);
+  EXPECT_EQ(value(R"(clockwise_cache_eviction_age_seconds_bucket{cache="store",le="10"})"), 0);
+  EXPECT_EQ(value(R"(clockwise_cache_eviction_age_seconds_bucket{cache="store",le="60"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_cache_eviction_age_seconds_sum{cache="store"})"), 59);
+}
+
+TEST_F(MetricsTest, AnAnswerWithoutRoomIsCounted) {
+  cache::Store& store = *world.cache->store;
+  cache::Draft draft;
+  draft.length = 60'000;
+  // What is being fetched cannot leave.
+  std::vector<std::shared_ptr<cache::Fill>> fills;
+  do {
+    const std::string key = std::to_string(fills.size());
+    fills.push_back(store.join({store.hash(key), key, {}, {}}, {}, false, 0).fill);
+  } while (store.begin(*fills.back(), draft, 0));
+  EXPECT_GT(fills.size(), 10U);
+  EXPECT_EQ(value(R"(clockwise_cache_admissions_rejected_total{cache="store",tier="memory"})"), 1);
+  for (const auto& fill : fills) store.cut(*fill);
+}
+
+TEST_F(MetricsTest, PurgesAreCountedByScopeAndResult) {
+  for (const char* body : {R"({"all": true})", R"({"all": true})", R"({"all": 1})",
+                           R"({"tag": "a b"})", R"({"what": "x"})"})
+    world.post("/api/v1/caches/store/purge", body);
+  world.busy = true;
+  world.post("/api/v1/caches/store/purge", R"({"host": "h"})");
+  EXPECT_EQ(value(R"(clockwise_cache_purges_total{cache="store",scope="all",result="ok"})"), 2);
+  EXPECT_EQ(value(R"(clockwise_cache_purges_total{cache="store",scope="all",result="error"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_cache_purges_total{cache="store",scope="tag",result="error"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_cache_purges_total{cache="store",scope="host",result="error"})"), 1);
+}
+
+TEST_F(MetricsTest, ARemovedCacheKeepsItsCountersForTheGrace) {
+  auto& cells = world.directory.cache("pages", "store")->cells.at(0);
+  cells.requests[0].add(7);
+  cells.sent_from_store.add(8);
+  cells.waiting.add();
+  world.post("/api/v1/caches/store/purge", R"({"all": true})");
+  world.cache = nullptr;
+  world.publish({"a"});
+  EXPECT_EQ(value(R"(clockwise_cache_requests_total{pool="pages",cache="store",result="hit"})"), 7);
+  EXPECT_EQ(value(R"(clockwise_cache_sent_bytes_total{cache="store",source="store"})"), 8);
+  EXPECT_EQ(value(R"(clockwise_cache_purges_total{cache="store",scope="all",result="ok"})"), 1);
+  EXPECT_EQ(value(R"(clockwise_cache_collapsed_waiting{cache="store"})"), 1);
+  for (const char* gauge : {"stored_bytes", "limit_bytes", "objects"})
+    EXPECT_THAT(page(), Not(HasSubstr(std::string("clockwise_cache_") + gauge + "{")));
+  cells.waiting.sub();
+  EXPECT_THAT(page(), Not(HasSubstr("clockwise_cache_collapsed_waiting{")));
+  world.now += std::chrono::minutes{11};
+  EXPECT_THAT(page(), Not(HasSubstr("cache=")));
 }
 
 TEST_F(MetricsTest, ResolveErrorsOfTheControlThreadCount) {

@@ -35,15 +35,16 @@ inline std::shared_ptr<upstream::Cache> cache_of(const std::string& key) {
 }
 
 // An answer under `key`.
-inline void fill(cache::Store& store, std::string_view key, std::string_view tags = {}) {
-  const auto joined = store.join({store.hash(key), key, {}, {}}, {}, false, 0);
+inline void fill(cache::Store& store, std::string_view key, std::string_view tags = {},
+                 std::int64_t now_ms = 0) {
+  const auto joined = store.join({store.hash(key), key, {}, {}}, {}, false, now_ms);
   ASSERT_TRUE(joined.leads);
   cache::Draft draft;
   draft.tags = tags;
   draft.terms.lifetime = 60;
   draft.length = 4;
-  ASSERT_TRUE(store.begin(*joined.fill, draft, 0));
-  ASSERT_TRUE(store.append(*joined.fill, "body", 4, 0));
+  ASSERT_TRUE(store.begin(*joined.fill, draft, now_ms));
+  ASSERT_TRUE(store.append(*joined.fill, "body", 4, now_ms));
   store.complete(*joined.fill, 1);
 }
 
@@ -80,10 +81,10 @@ class World {
       pool->servers.push_back(
           {server, {upstream::Endpoint{}}, std::move(backend), std::move(mark)});
     }
-    pool->cache = {cache, directory.cache("pages", "store")};
+    if (cache) pool->cache = {cache, directory.cache("pages", "store")};
     auto routing = std::make_shared<upstream::Routing>();
     routing->pools.push_back(pool);
-    routing->caches.push_back(cache);
+    if (cache) routing->caches.push_back(cache);
 
     config.pools = {pool->config};
     config::Listener listener;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 namespace clockwise::upstream {
@@ -39,6 +40,59 @@ class DirectoryTest : public testing::Test {
       config->listeners.push_back(listener);
     }
     directory.publish(std::move(routing), std::move(config), "clockwise.yaml", "0123456789ab");
+  }
+};
+
+// The same with caches: their stores by name, and which pool uses which.
+class CacheTotalsTest : public DirectoryTest {
+ protected:
+  using Stores = std::map<std::string, std::shared_ptr<cache::Store>>;
+
+  void publish(const Stores& stores, const std::map<std::string, std::string>& uses) {
+    auto routing = std::make_shared<Routing>();
+    for (const auto& [name, store] : stores) {
+      auto cache = std::make_shared<Cache>();
+      cache->config.name = name;
+      cache->store = store;
+      routing->caches.push_back(std::move(cache));
+    }
+    for (const auto& [name, cache] : uses) {
+      auto pool = std::make_shared<Pool>();
+      pool->config.name = name;
+      pool->counters = directory.pool(name);
+      const auto found = std::ranges::find(routing->caches, cache,
+                                           [](const auto& one) { return one->config.name; });
+      pool->cache = {*found, directory.cache(name, cache)};
+      routing->pools.push_back(std::move(pool));
+    }
+    auto config = std::make_shared<config::Config>();
+    config->metrics.removed_grace = 10min;
+    directory.publish(std::move(routing), std::move(config), "clockwise.yaml", "0123456789ab");
+  }
+
+  static std::shared_ptr<cache::Store> store() {
+    return std::make_shared<cache::Store>(std::uint64_t{1} << 20, 1024);
+  }
+
+  // An answer is stored and made invalid.
+  static void invalidate_one(cache::Store& store) {
+    const auto joined = store.join({store.hash("key"), "key", {}, {}}, {}, false, 0);
+    ASSERT_TRUE(store.begin(*joined.fill, {}, 0));
+    store.complete(*joined.fill, 1);
+    ASSERT_EQ(store.invalidate("key"), 1U);
+  }
+
+  // Counted at the cache `c`; nothing: it is not in the view.
+  std::optional<std::uint64_t> hits() const {
+    const View view = directory.view();
+    if (view.cache_totals.empty()) return std::nullopt;
+    return view.cache_totals.at(0).sums(view.caches).requests[0];
+  }
+  std::optional<std::uint64_t> invalidated() const {
+    const View view = directory.view();
+    if (view.cache_totals.empty()) return std::nullopt;
+    const Cache* cache = view.cache("c");
+    return view.cache_totals.at(0).stats(cache ? cache->store.get() : nullptr).evictions[3];
   }
 };
 
@@ -297,6 +351,61 @@ TEST_F(DirectoryTest, ReadersAndTheWriterMayMeet) {
   stop = true;
   reader.join();
   EXPECT_EQ(directory.view().remapped_requests.at({"p", "reload"}), 0U);
+}
+
+TEST_F(CacheTotalsTest, APoolThatLeavesItsCacheStaysInTheSum) {
+  const auto one = store();
+  publish({{"c", one}}, {{"p", "c"}, {"q", "c"}});
+  directory.cache("p", "c")->cells.at(0).requests[0].add(1);
+  directory.cache("q", "c")->cells.at(1).requests[0].add(2);
+  EXPECT_EQ(hits(), 3U);
+  publish({{"c", one}}, {{"p", "c"}});
+  EXPECT_EQ(directory.view().caches.size(), 2U);
+  now += 11min;
+  EXPECT_EQ(directory.view().caches.size(), 1U);
+  EXPECT_EQ(hits(), 3U) << "out of its grace";
+  publish({{"c", one}}, {{"p", "c"}, {"q", "c"}});
+  EXPECT_EQ(hits(), 3U) << "back";
+  EXPECT_EQ(directory.cache("q", "c")->cells.at(1).requests[0].get(), 0U);
+  directory.cache("q", "c")->cells.at(1).requests[0].add(4);
+  EXPECT_EQ(hits(), 7U);
+}
+
+TEST_F(CacheTotalsTest, ANewStoreGoesOnCounting) {
+  const auto before = store(), after = store();
+  publish({{"c", before}}, {{"p", "c"}});
+  invalidate_one(*before);
+  publish({{"c", before}}, {{"p", "c"}});
+  EXPECT_EQ(invalidated(), 1U);
+  publish({{"c", after}}, {{"p", "c"}});
+  EXPECT_EQ(invalidated(), 1U);
+  invalidate_one(*after);
+  publish({{"c", after}}, {{"p", "c"}});
+  EXPECT_EQ(invalidated(), 2U);
+}
+
+TEST_F(CacheTotalsTest, ARemovedCacheKeepsItsCountsForTheGrace) {
+  const auto first = store();
+  publish({{"c", first}}, {{"p", "c"}});
+  invalidate_one(*first);
+  directory.cache("p", "c")->cells.at(0).requests[0].add(1);
+  directory.view().cache_totals.at(0).purges->add(cache::PurgeScope::all, PurgeResult::ok);
+  publish({}, {});
+  EXPECT_FALSE(directory.view().cache("c"));
+  EXPECT_EQ(invalidated(), 1U);
+  EXPECT_EQ(hits(), 1U);
+  now += 9min;
+  publish({{"c", store()}}, {{"p", "c"}});
+  EXPECT_EQ(invalidated(), 1U) << "back in time";
+  EXPECT_EQ(hits(), 1U);
+  EXPECT_EQ(
+      directory.view().cache_totals.at(0).purges->get(cache::PurgeScope::all, PurgeResult::ok), 1U);
+  publish({}, {});
+  now += 11min;
+  EXPECT_FALSE(invalidated());
+  publish({{"c", store()}}, {{"p", "c"}});
+  EXPECT_EQ(invalidated(), 0U) << "back too late";
+  EXPECT_EQ(hits(), 0U);
 }
 
 }  // namespace
