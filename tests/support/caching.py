@@ -26,6 +26,10 @@ from support.clockwise import wait_until
 from support.origin import Origin
 from support.scenario import Site
 
+# Of an answer: already older than "max-age=60" allows, but with a validator. It is stored, and
+# validated when it is asked for.
+STALE = {"age": "70", "etag": '"v1"'}
+
 
 def date(ahead=0):
     """An HTTP date so many seconds from now."""
@@ -40,7 +44,13 @@ def answer(control=None, *, body=None, status=200, **fields):
     lines = {"date": date(), "cache_control": control, **fields}
     return _Scripted(status, body, [(name.replace("_", "-").title(), value)
                                     for name, values in lines.items() if values is not None
-                                    for value in (values if isinstance(values, list) else [values])])
+                                    for value in (values if isinstance(values,
+                                                                       list) else [values])])
+
+
+def as_arguments(fields):
+    """Fields by their names, as answer() takes them."""
+    return {name.replace("-", "_").lower(): value for name, value in fields.items()}
 
 
 class _Scripted:
@@ -144,15 +154,16 @@ class Gate:
             return True
 
 
-_MEMBER = re.compile(r'\s*("(?:\\.|[^"\\])*"|[^;,"\s]+)((?:\s*;\s*[a-z-]+(?:=(?:"(?:\\.|[^"\\])*"|[^;,"]*))?)*)\s*(?:,|$)')
-_PARAMETER = re.compile(r';\s*([a-z-]+)(?:=("(?:\\.|[^"\\])*"|[^;,"]*))?')
+_STRING = r'"(?:\\.|[^"\\])*"'
+_PARAMETER = re.compile(rf';\s*([a-z-]+)(?:=({_STRING}|[^;,"]*))?')
+_MEMBER = re.compile(rf'\s*({_STRING}|[^;,"\s]+)((?:\s*{_PARAMETER.pattern})*)\s*(?:,|$)')
 
 
 def members(message):
-    """The members of Cache-Status (RFC 9211), nearest the origin first: [(name, {parameter: value})]."""
-    return [(name.strip(), {key: value.strip('"') if value else True
-                            for key, value in _PARAMETER.findall(parameters)})
-            for name, parameters in _MEMBER.findall(message.value("Cache-Status") or "") if name]
+    """The members of Cache-Status (RFC 9211), nearest the origin first: [(name, parameters)]."""
+    return [(name, {key: value.strip('"') if value else True
+                    for key, value in _PARAMETER.findall(parameters)})
+            for name, parameters, *_ in _MEMBER.findall(message.value("Cache-Status") or "")]
 
 
 def cache_status(message):
@@ -200,7 +211,7 @@ class Caching(unittest.TestCase):
 
     def wait_asked(self, target, times):
         wait_until(lambda: self.asked(target) >= times,
-                   lambda: f"{times} requests for {target} at the origin, it saw {self.asked(target)}")
+                   lambda: f"{times} requests for {target}, the origin saw {self.asked(target)}")
 
     def get(self, target, headers=None, method="GET", body=b"", **options):
         return wire.fetch(self.proxy.web, target, method, headers, body, **options)
@@ -221,14 +232,16 @@ class Caching(unittest.TestCase):
         """The answer is given without a request to the origin."""
         before = self.asked(target)
         got = self.get(target, headers, **options)
-        self.assertEqual((got.text, self.asked(target) - before), (body, 0), got.value("Cache-Status"))
+        self.assertEqual((got.text, self.asked(target) - before), (body, 0),
+                         got.value("Cache-Status"))
         return got
 
     def assert_fetched(self, target, body="2", headers=None, **options):
         """The whole answer is the origin's, to this request."""
         before = self.asked(target)
         got = self.get(target, headers, **options)
-        self.assertEqual((got.text, self.asked(target) - before), (body, 1), got.value("Cache-Status"))
+        self.assertEqual((got.text, self.asked(target) - before), (body, 1),
+                         got.value("Cache-Status"))
         return got
 
     def gate(self, then, first=None, chunked=False):
@@ -238,7 +251,7 @@ class Caching(unittest.TestCase):
         return gate
 
     def crowd(self, size, target, headers=None, **options):
-        """So many clients ask at once; their connections. `headers` may be a function of the number."""
+        """So many clients ask at once. `headers` may be a function of the client's number."""
         return [self.start(target, headers(n) if callable(headers) else headers, **options)
                 for n in range(size)]
 
