@@ -158,12 +158,9 @@ class Purging(Caching):
         self.assertEqual(self.proxy.admin("/api/v1/caches/store/purge").status, 405)
 
     def test_it_asks_for_the_token(self):
-        self.site()
-        document = {**self.proxy.document,
-                    "admin": {"address": f"127.0.0.1:{self.proxy.admin_port}", "token": "secret"}}
-        self.assertEqual(self.proxy.reload(document).status, 200)
+        self.site(token="secret")
         self.fill_all("/")
-        self.assertEqual(self.purge(all=True).status, 401)
+        self.assertIn(self.purge(all=True).status, (401, 403))
         self.assert_stored("/")
         got = self.proxy.admin("/api/v1/caches/store/purge", method="POST", body='{"all": true}',
                                headers={"Authorization": "Bearer secret"})

@@ -175,16 +175,19 @@ def cache_status(message):
 
 
 class Caching(unittest.TestCase):
-    def site(self, cache=None, pool=None, names="a", **config):
-        """Starts the proxy; `cache` is merged into the cache's settings, `pool` into the pool's."""
+    def site(self, cache=None, pool=None, names="a", token=None, **config):
+        """Starts the proxy; `cache` are settings of the cache, `token` is that of its admin API."""
         self.scripts, self.lock = {}, threading.Lock()
         self.counts = {}
         self.origins = [self.enterContext(Origin(self._answer, name=name)) for name in names]
         self.origin = self.origins[0]
-        self.proxy = self.enterContext(Site(
-            self.origins, pool={"cache": "store", **(pool or {})}, caches={"store": cache or {}},
-            **config))
-        return self.proxy
+        proxy = Site(self.origins, pool={"cache": "store", **(pool or {})},
+                     caches={"store": cache or {}}, **config)
+        if token:
+            admin = {"address": f"127.0.0.1:{proxy.admin_port}", "token": token}
+            proxy.write({**proxy.document, "admin": admin})
+        self.proxy = self.enterContext(proxy)
+        return proxy
 
     def _answer(self, exchange):
         exchange.read_body()
