@@ -64,7 +64,8 @@ class Object {
 
   // A request was answered with it.
   void touch() const noexcept { node_.touch(); }
-  // True for one caller: a refresh ahead of time is wanted once for each object.
+  // True for one caller: a refresh ahead of time, or a look whether a marker still holds, is wanted
+  // once for each object.
   [[nodiscard]] bool claim_refresh() const noexcept {
     return (marks_.load(std::memory_order_relaxed) & kRefreshed) == 0 &&
            (marks_.fetch_or(kRefreshed, std::memory_order_relaxed) & kRefreshed) == 0;
@@ -79,6 +80,9 @@ class Object {
 
   Object() = default;
 
+  void release_claim() const noexcept {
+    marks_.fetch_and(static_cast<std::uint8_t>(~kRefreshed), std::memory_order_relaxed);
+  }
   void make_stale() const noexcept { marks_.fetch_or(kMadeStale, std::memory_order_relaxed); }
   [[nodiscard]] const char* text() const noexcept {
     return reinterpret_cast<const char*>(this + 1);

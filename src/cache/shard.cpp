@@ -32,9 +32,6 @@ constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 // A bucket and a ghost for about as many octets: as many as small answers fit.
 constexpr std::uint64_t kOctetsPerBucket = 1024;
 
-// How old the knowledge that an answer cannot be shared must be until one request looks again.
-constexpr Seconds kProbeAfter = 1;
-
 constexpr std::size_t kMostText = 0xffff;
 
 std::size_t buckets_for(std::uint64_t size) {
@@ -89,9 +86,8 @@ Store::Found Shard::find_locked(const Wanted& wanted, std::int64_t now_ms) {
     if (object->node_.hash() != wanted.hash || object->key() != wanted.key) continue;
     if (is_out(*object)) continue;
     if (object->is_marker()) {
-      const Seconds age = current_age(object->terms_, now_ms);
-      found.pass = age < object->terms_.lifetime;
-      found.probe = found.pass && age >= kProbeAfter && object->claim_refresh();
+      found.pass = current_age(object->terms_, now_ms) < object->terms_.lifetime;
+      found.probe = found.pass && wanted.may_fetch && object->claim_refresh();
       continue;
     }
     const std::string_view selectors = object->selectors();
@@ -117,7 +113,9 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
                           std::uint32_t generation, std::int64_t now_ms) {
   Store::Joined joined;
   const std::unique_lock lock(mutex_);
-  auto now = find_locked(wanted, now_ms);
+  Wanted looks = wanted;
+  looks.may_fetch = false;  // who probes knows it already
+  auto now = find_locked(looks, now_ms);
   // What was released here would have to be freed under this lock: the caller gets it.
   joined.object = std::move(now.object);
   joined.pass = now.pass;
@@ -511,9 +509,13 @@ void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   drop(*object);  // the count that make() gave: the index has its own
 }
 
+// It told nothing: if it was to see whether the answer can be shared by now, another one does.
 void Shard::leave(Fill& fill) {
   const std::unique_lock lock(mutex_);
   forget(fill);
+  each_of(fill.hash_, fill.key_, [](Object& object) {
+    if (object.is_marker()) object.release_claim();
+  });
 }
 
 // The fill itself lives on: whoever calls this holds it.

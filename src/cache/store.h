@@ -34,6 +34,7 @@ struct Wanted {
   std::string_view key;
   std::string_view octets;  // of the request's head, which `fields` count from
   std::span<const http::FieldLine> fields;
+  bool may_fetch = true;  // for the store, where it finds nothing
 };
 
 // An answer that is to be stored, without its body. Views need not outlive the call.
@@ -77,9 +78,10 @@ class Store {
 
   // --- requests ---
   struct Found {
-    ObjectRef object;    // the newest that fits, fresh or not
-    bool pass = false;   // what answers this key cannot be shared, as was seen lately
-    bool probe = false;  // but this caller should see whether that is still so
+    ObjectRef object;   // the newest that fits, fresh or not
+    bool pass = false;  // what answers this key cannot be shared, as was seen lately
+    // But this caller has to fetch, alone, to see whether that is still so: one at a time.
+    bool probe = false;
     bool other = false;  // answers to the same key are there, for other requests
   };
   [[nodiscard]] Found find(const Wanted& wanted, std::int64_t now_ms);

@@ -93,15 +93,19 @@ cache::Asked Exchange::asked() const {
 
 bool Exchange::look_up() {
   const upstream::Cache& cache = *view_->cache.cache;
-  const std::string_view key = cache_key();
-  const cache::Wanted wanted{.hash = cache.store->hash(key),
-                             .key = key,
-                             .octets = session_->client().in().view(),
-                             .fields = context_.request.fields};
-  auto found = cache.store->find(wanted, signed_ms(now()));
   static const cache::Asked kPlain;
   const cache::Asked& asks =
       wish_.control || wish_.authorization ? context_.asked = asked() : kPlain;
+  const std::string_view key = cache_key();
+  const cache::Wanted wanted{
+      .hash = cache.store->hash(key),
+      .key = key,
+      .octets = session_->client().in().view(),
+      .fields = context_.request.fields,
+      .may_fetch =
+          method_ == http::Method::get && !asks.control.no_store && !asks.control.only_if_cached,
+  };
+  auto found = cache.store->find(wanted, signed_ms(now()));
   if (found.object && (!wish_.authorization || found.object->terms().for_authorized)) {
     const cache::Terms& terms = found.object->terms();
     const auto use = found.object->made_stale()
@@ -159,7 +163,7 @@ bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found
   if (!joined.fill) return false;
   FillWatch::Owner& owner = *this;
   watch_ = std::make_shared<FillWatch>(context_.loop, owner, cache.store, std::move(joined.fill));
-  if (!watch_->follow(joined.leads ? SIZE_MAX : cache.config.coalesce_waiters)) {
+  if (!watch_->follow(joined.leads ? SIZE_MAX : std::size_t{1} + cache.config.coalesce_waiters)) {
     watch_.reset();
     return false;
   }
@@ -276,7 +280,8 @@ void Exchange::fill_begun() {
       reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated : CacheResult::miss)
                        : CacheResult::collapsed;
   const std::uint64_t length = fill.length();
-  object->touch();
+  // Its first reader is no sign that others will come.
+  if (!reader_of_fetch_) object->touch();
   if (whole) leave_fill();
   answer_from(std::move(object), length, result);
 }
@@ -289,7 +294,10 @@ void Exchange::fill_failed() {
 }
 
 void Exchange::waited_for_fill() {
-  if (stale_is_usable()) return answer_stale();
+  if (stale_is_usable()) {
+    if (leads_ != nullptr) leads_->fetch_->goes_on = true;  // what is late is still worth having
+    return answer_stale();
+  }
   go_on_alone();
 }
 

@@ -264,7 +264,7 @@ void Exchange::fetch_cut() {
 void Exchange::on_nudge() {
   context_.loop.refresh();
   const Fill& fill = *fetch_->fill;
-  if (fill.followers() == 0 && !fetch_->background()) {
+  if (fill.followers() == 0 && !fetch_->background() && !fetch_->goes_on) {
     const std::uint64_t length = fill.length();
     const double share = fetch_->use.cache->config.finish_fill;
     const bool goes_on =

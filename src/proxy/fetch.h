@@ -36,7 +36,9 @@ struct Fetch {
   std::int64_t requested_ms = 0;  // wall clock
   bool paused = false;            // until those who read have caught up
 
-  // Goes on without anybody who waits.
+  bool goes_on = false;  // although nobody waits for it any more
+
+  // Nobody waits for it from the start.
   [[nodiscard]] bool background() const noexcept {
     return reason == metrics::CacheFetch::background || reason == metrics::CacheFetch::prefetch;
   }
