@@ -493,7 +493,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
 void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   const std::unique_lock lock(mutex_);
   forget(fill);
-  if (remember_ms <= 0) return;
+  if (remember_ms <= 0 || fill.doomed_) return;
   Draft marker;
   marker.status = 0;
   marker.terms.received_ms = now_ms;
