@@ -210,7 +210,7 @@ TEST(StoreMemory, NeverHoldsMoreThanItsSizeAndGivesAllBack) {
 
 TEST(StoreMemory, CostsLittleBesideWhatIsStored) {
   constexpr std::uint64_t kCount = 100'000, kBody = 1024, kHead = 216, kKey = 35;
-  Caller caller(140 * kMiB, kMiB);
+  Caller caller(150 * kMiB, kMiB);
   const Sent page{.body = std::string(kBody, 'x'), .head = std::string(kHead, 'x')};
   for (std::uint64_t i = 0; i < kCount; ++i) {
     std::string key = "http://example.com/" + std::to_string(i);

@@ -329,8 +329,9 @@ TEST(Store, AMarkerThatNobodyAskedForIsNotProbedOnceItIsOver) {
   Caller caller;
   caller.store.pass(*caller.lead(kKey), 5'000, caller.now);
   caller.now += 6'000;
-  EXPECT_FALSE(caller.find(kKey).pass);
-  EXPECT_FALSE(caller.find(kKey).probe) << "an ordinary fetch, which others may follow";
+  const auto found = caller.find(kKey);
+  EXPECT_FALSE(found.pass);
+  EXPECT_FALSE(found.probe) << "an ordinary fetch, which others may follow";
 }
 
 TEST(Store, NobodyWaitsForWhatCannotBeShared) {
@@ -383,6 +384,15 @@ TEST(Store, NothingIsRememberedWhereItIsNotAskedFor) {
   caller.store.pass(*caller.lead(kKey), 0, caller.now);
   EXPECT_FALSE(caller.find(kKey).pass);
   EXPECT_EQ(caller.store.stats().bytes, caller.bytes_at_first);
+}
+
+TEST(Store, WhatWasInvalidatedMeanwhileIsNotRemembered) {
+  Caller caller;
+  const auto fill = caller.lead(kKey);
+  caller.store.invalidate(kKey);
+  caller.store.pass(*fill, 5'000, caller.now);
+  EXPECT_EQ(fill->state(), State::passed);
+  EXPECT_FALSE(caller.find(kKey).pass) << "it may be another answer now";
 }
 
 TEST(Store, AStoredAnswerIsFoundBesideTheMarker) {
