@@ -96,7 +96,7 @@ class Fill {
   // Once the store has no room for what is still to come, the rest only passes through: so much of
   // it may be ahead of the slowest reader. False: wait for a nudge().
   [[nodiscard]] bool may_go_on();
-  static constexpr std::uint64_t kWindow = 512 * 1024;
+  static constexpr std::uint64_t kWindow = 512ULL * 1024;
 
  private:
   friend class Shard;

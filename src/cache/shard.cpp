@@ -17,12 +17,12 @@ namespace {
 // Bodies of a declared length up to this stand behind their head, in one piece, where such a piece
 // is there or comes with what is evicted anyway: among many small answers nearly all of them would
 // have to go for it.
-constexpr std::uint64_t kMostInline = 64 * 1024;
+constexpr std::uint64_t kMostInline = 64ULL * 1024;
 
 // Pieces of other bodies: what is declared in pieces of the larger size, what is not from the
 // smaller one on, doubled each time.
-constexpr std::uint64_t kLeastExtent = 4 * 1024;
-constexpr std::uint64_t kMostExtent = 256 * 1024;
+constexpr std::uint64_t kLeastExtent = 4ULL * 1024;
+constexpr std::uint64_t kMostExtent = 256ULL * 1024;
 // Where free pieces are small, so many of them do; below this they would be mostly overhead.
 constexpr std::uint64_t kMostPieces = 64;
 constexpr std::uint64_t kLeastPiece = 512;
@@ -371,7 +371,7 @@ bool Shard::add_extent(Fill& fill, std::uint64_t size, std::uint64_t here, std::
 
 // What is not kept any more only passes through, beside the arena.
 bool Shard::add_passing_extent(Fill& fill) {
-  constexpr std::size_t kSize = 64 * 1024;
+  constexpr std::size_t kSize = 64ULL * 1024;
   if (!fill.passing_) pass_through(fill);
   trim(fill);
   void* piece = std::malloc(sizeof(Extent) + kSize);
