@@ -81,6 +81,22 @@ CATALOGUE = {
     "clockwise_http_sent_bytes_total": ("counter", {"listener"}, True),
 }
 
+# The same of a pool with a cache.
+CACHE_CATALOGUE = {
+    "clockwise_cache_requests_total": ("counter", {"pool", "cache", "result"}, True),
+    "clockwise_cache_fetches_total": ("counter", {"pool", "cache", "reason"}, True),
+    "clockwise_cache_stored_bytes": ("gauge", {"cache", "tier"}, True),
+    "clockwise_cache_limit_bytes": ("gauge", {"cache", "tier"}, True),
+    "clockwise_cache_objects": ("gauge", {"cache", "tier"}, True),
+    "clockwise_cache_evictions_total": ("counter", {"cache", "tier", "reason"}, True),
+    "clockwise_cache_admissions_rejected_total": ("counter", {"cache", "tier"}, False),  # a unit test
+    "clockwise_cache_collapsed_waiting": ("gauge", {"cache"}, True),
+    "clockwise_cache_purges_total": ("counter", {"cache", "scope", "result"}, True),
+    "clockwise_cache_sent_bytes_total": ("counter", {"cache", "source"}, True),
+    "clockwise_cache_revalidations_total": ("counter", {"cache", "result"}, True),
+    "clockwise_cache_eviction_age_seconds": ("histogram", {"cache"}, True),
+}
+
 # Every value of these labels has its series from the first scrape on.
 VALUES = {
     ("clockwise_config_reloads_total", "result"): {"applied", "unchanged", "invalid", "refused", "unreadable"},
@@ -97,6 +113,18 @@ VALUES = {
     ("clockwise_ring_backends", "state"): {"configured", "usable", "down", "draining", "ramping"},
 }
 
+CACHE_VALUES = {
+    ("clockwise_cache_requests_total", "result"): {"hit", "stale", "revalidated", "miss", "collapsed", "bypass"},
+    ("clockwise_cache_fetches_total", "reason"): {"miss", "revalidate", "background", "prefetch"},
+    ("clockwise_cache_stored_bytes", "tier"): {"memory"},
+    ("clockwise_cache_evictions_total", "reason"): {"size", "expired", "purged", "invalidated"},
+    ("clockwise_cache_purges_total", "scope"): {"url", "prefix", "host", "tag", "all"},
+    ("clockwise_cache_purges_total", "result"): {"ok", "error"},
+    ("clockwise_cache_sent_bytes_total", "source"): {"store", "origin"},
+    ("clockwise_cache_revalidations_total", "result"): {"not_modified", "replaced", "failed"},
+}
+EVICTION_AGES = ["1", "10", "60", "600", "3600", "21600", "86400", "604800", "+Inf"]
+
 BACKEND_BUCKETS = ["0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "1", "5", "+Inf"]
 CLIENT_BUCKETS = ["0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1",
                   "2.5", "5", "10", "30", "+Inf"]
@@ -104,7 +132,8 @@ CLIENT_BUCKETS = ["0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.02
 
 def series_of(page, name):
     """The series of a metric, those of a histogram included."""
-    suffixes = ("", "_bucket", "_sum", "_count") if CATALOGUE[name][0] == "histogram" else ("",)
+    kind = {**CATALOGUE, **CACHE_CATALOGUE}[name][0]
+    suffixes = ("", "_bucket", "_sum", "_count") if kind == "histogram" else ("",)
     return {key: value for key, value in page.samples.items() if key[0] in {name + s for s in suffixes}}
 
 
@@ -113,6 +142,31 @@ def answer_as_asked(exchange):
     exchange.read_body()
     word = exchange.request.target.split(b"/")[1].split(b"?")[0]
     exchange.reply(int(word) if word in (b"304", b"404", b"500") else 200, b"" if word == b"304" else b"body")
+
+
+# By the first word of the path. Nothing has to grow old: what is to be stale says so with Age.
+CACHED = {
+    b"fresh": {"Cache-Control": "max-age=60"},
+    b"large": {"Cache-Control": "max-age=60"},
+    b"short": {"Cache-Control": "max-age=1"},
+    b"private": {"Cache-Control": "no-store"},
+    b"soon": {"Cache-Control": "max-age=60", "Age": "50"},
+    b"aged": {"Cache-Control": "max-age=60, stale-while-revalidate=600", "Age": "70"},
+    b"same": {"Cache-Control": "max-age=60", "Age": "70", "ETag": '"1"'},
+    b"other": {"Cache-Control": "max-age=60", "Age": "70", "ETag": '"1"'},
+    b"dead": {"Cache-Control": "max-age=60, stale-if-error=600", "Age": "70", "ETag": '"1"'},
+}
+
+
+def answer_to_cache(exchange):
+    exchange.read_body()
+    word = exchange.request.target.split(b"/")[1]
+    asked = exchange.request.value("If-None-Match")
+    if asked and word == b"dead":
+        exchange.reset()
+    if asked and word == b"same":
+        return exchange.reply(304, b"", CACHED[word], "Not Modified")
+    return exchange.reply(200, b"x" * (100_000 if word == b"large" else 100), CACHED.get(word))
 
 
 class MetricsCase(unittest.TestCase):
@@ -344,6 +398,110 @@ class Catalogue(MetricsCase):
         self.assertGreater(page.sum("clockwise_metrics_series_suppressed_total"), 0)
         self.assertLess(len(page.samples), 1010)  # the page's figures about itself are always there
         self.lint(page)
+
+
+class Caches(MetricsCase):
+    """A pool that caches, from its first scrape until the cache is gone."""
+
+    def caching(self, handler=answer_to_cache, **config):
+        settings = {"size": "1MiB", "stale_if_error": "0s", "refresh_ahead": "50%"}
+        return self.site(self.origins("a", handler), caches={"store": settings}, **config,
+                         pool={"cache": "store", "retry": {"attempts": 0}})
+
+    def purge(self, proxy, **what):
+        return proxy.admin("/api/v1/caches/store/purge", method="POST", body=json.dumps(what)).status
+
+    def test_every_metric_is_there_from_the_first_scrape(self):
+        page = self.caching().page()
+        self.lint(page)
+        types = dict(line.split()[2:4] for line in page.text.splitlines() if line.startswith("# TYPE "))
+        for name, (kind, labels, _) in CACHE_CATALOGUE.items():
+            with self.subTest(name):
+                self.assertEqual(types.get(name), kind)
+                found = series_of(page, name)
+                self.assertTrue(found, "no series")
+                for _, pairs in found:
+                    self.assertEqual({label for label, _ in pairs} - {"le"}, labels)
+        for (name, label), values in CACHE_VALUES.items():
+            with self.subTest(name, label=label):
+                self.assertEqual({s[label] for s, _ in page.series(name)}, values)
+        self.assertEqual({float(s["le"]) for s, _ in page.series("clockwise_cache_eviction_age_seconds_bucket")},
+                         {float(age) for age in EVICTION_AGES})
+        self.assertEqual(page.sum("clockwise_cache_limit_bytes"), 1 << 20)
+        self.assertEqual(page.value("clockwise_metrics_series"), len(page.samples))
+
+    def test_every_metric_that_can_move_is_made_to_move(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def handler(exchange):
+            if exchange.request.target == b"/fresh/held":
+                go_on.wait(30)
+            answer_to_cache(exchange)
+
+        proxy = self.caching(handler)
+        pages = [proxy.page()]
+        with wire.Connection(proxy.web) as connection:
+            for target in ("fresh/1", "private", "soon", "aged", "same", "other", "dead", "fresh/2", "short"):
+                for _ in range(2):
+                    self.assertEqual(connection.request("GET", "/" + target).status, 200, target)
+            self.assertEqual(connection.request("POST", "/fresh/1", body=b"x").status, 200)
+        pages.append(proxy.page())
+        with wire.Connection(proxy.web) as first, wire.Connection(proxy.web) as second:
+            for connection in (first, second):
+                connection.send(wire.request_text("GET", "/fresh/held"))
+            proxy.wait_metric(1, "clockwise_cache_collapsed_waiting")
+            pages.append(proxy.page())
+            go_on.set()
+            self.assertEqual([c.response().status for c in (first, second)], [200, 200])
+        for what in ({"url": "http://h.example/fresh/2"}, {"prefix": "x"}, {"host": "x"}, {"tag": "x"}):
+            self.assertEqual(self.purge(proxy, **what), 200)
+        self.assertEqual(self.purge(proxy, all=False), 400)
+        self.assertEqual(self.purge(proxy, all=True, soft=True), 200)
+        proxy.wait_metric(1, "clockwise_cache_evictions_total", reason="expired")
+        with wire.Connection(proxy.web) as connection:
+            for number in range(12):
+                connection.request("GET", f"/large/{number}")
+        pages.append(proxy.page())
+        proxy.document["caches"]["store"]["size"] = "2MiB"
+        self.assertEqual(proxy.reload(proxy.document).status, 200)
+        pages.append(proxy.page())
+        self.lint(pages[-1])
+        self.assertEqual([name for name, (_, _, moves_) in CACHE_CATALOGUE.items() if moves_ and not any(
+            series_of(pages[0], name) != series_of(page, name) for page in pages[1:])], [])
+        self.assertEqual([f"{name}{{{label}={v}}}" for (name, label), values in CACHE_VALUES.items()
+                          for v in sorted(values) if not pages[-1].sum(name, **{label: v})], [])
+
+    def test_counters_outlive_the_store_the_pool_and_for_a_while_the_cache(self):
+        proxy = self.caching(metrics={"removed_grace": "2s"})
+        with wire.Connection(proxy.web) as connection:
+            for number in range(12):
+                connection.request("GET", f"/large/{number}")
+        self.assertEqual(self.purge(proxy, all=True), 200)
+        counters = [n for n, (kind, _, _) in CACHE_CATALOGUE.items() if kind != "gauge"]
+
+        def counted(page):
+            return {name: series_of(page, name) for name in counters}
+
+        before = counted(proxy.page())
+        self.assertEqual(proxy.page().sum("clockwise_cache_requests_total", result="miss"), 12)
+        del proxy.document["pools"]["pages"]["cache"]
+        proxy.document["caches"]["store"]["size"] = "2MiB"
+        self.assertEqual(proxy.reload(proxy.document).status, 200)
+        page = proxy.page()
+        self.assertEqual(counted(page), before)
+        self.assertEqual(page.sum("clockwise_cache_objects"), 0)
+        of_pool = ("clockwise_cache_requests_total", "clockwise_cache_fetches_total")
+        wait_until(lambda: not proxy.page().series(of_pool[0]), "the series of the pool to go", 30)
+        page = proxy.page()
+        self.assertEqual(counted(page), {**before, **dict.fromkeys(of_pool, {})})
+        self.assertEqual(proxy.admin("/api/v1/caches/store").json()["requests_total"]["miss"], 12)
+        del proxy.document["caches"]
+        self.assertEqual(proxy.reload(proxy.document).status, 200)
+        page = proxy.page()
+        self.assertEqual(page.series("clockwise_cache_stored_bytes"), [])
+        self.assertEqual(counted(page), {**before, **dict.fromkeys(of_pool, {})})
+        wait_until(lambda: "clockwise_cache" not in proxy.page().text, "its last series to go", 30)
 
 
 class Figures(MetricsCase):
