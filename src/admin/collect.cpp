@@ -239,12 +239,13 @@ class Collector {
   }
 
   void purges(const upstream::CacheTotals& totals) {
-    for (std::size_t scope = 0; scope < metrics::kPurgeScopes.size(); ++scope)
-      for (std::size_t result = 0; result < metrics::kPurgeResults.size(); ++result)
+    using upstream::PurgeResult;
+    for (std::size_t i = 0; i < metrics::kPurgeScopes.size(); ++i)
+      for (const auto result : {PurgeResult::ok, PurgeResult::error})
         page_.add(Id::cache_purges_total,
-                  {totals.cache, metrics::kPurgeScopes[scope], metrics::kPurgeResults[result]},
-                  number(totals.purges->get(static_cast<cache::PurgeScope>(scope),
-                                            static_cast<upstream::PurgeResult>(result))));
+                  {totals.cache, metrics::kPurgeScopes[i],
+                   metrics::kPurgeResults[static_cast<std::size_t>(result)]},
+                  number(totals.purges->get(static_cast<cache::PurgeScope>(i), result)));
   }
 
   [[nodiscard]] bool listens(std::string_view name) const {
