@@ -61,6 +61,8 @@ class Exchange final : upstream::ServerConnection::User,
   void on_client_readable(const io::error_code& error);
   void on_client_writable(const io::error_code& error);
   void on_deadline(io::Milliseconds now);
+  // The proxy stops: a fetch that nobody waits for ends.
+  void on_drain();
   // The client connection is being dropped; ends the exchange without another word.
   void abandon();
 

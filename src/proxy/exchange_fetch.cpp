@@ -264,6 +264,7 @@ void Exchange::fetch_cut() {
 void Exchange::on_nudge() {
   context_.loop.refresh();
   const Fill& fill = *fetch_->fill;
+  if (fill.followers() == 0 && session_->listener().draining()) return fetch_cut();
   if (fill.followers() == 0 && !fetch_->background() && !fetch_->goes_on) {
     const std::uint64_t length = fill.length();
     const double share = fetch_->use.cache->config.finish_fill;
@@ -273,6 +274,10 @@ void Exchange::on_nudge() {
     if (!goes_on) return fetch_cut();
   }
   if (fetch_->paused) fill_on();
+}
+
+void Exchange::on_drain() {
+  if (fetch_->fill->followers() == 0) fetch_cut();
 }
 
 void Exchange::end_fetch() {

@@ -261,6 +261,7 @@ void Session::on_deadline() {
 }
 
 void Session::drain() {
+  if (!has_client_ && exchange_ != nullptr) return exchange_->on_drain();
   if (state_ == State::idle) set_deadline(listener_.context().loop.now() + kDrainGrace);
 }
 
