@@ -257,7 +257,7 @@ inline State judge_response(Message& message, bool to_head) {
   }
   if (!codings.empty()) {
     const std::string coding = lower(codings[0]);
-    const std::vector<std::string> known{"gzip",    "x-gzip",     "deflate",
+    const std::vector<std::string> known{"gzip",     "x-gzip",   "deflate",
                                          "identity", "compress", "x-compress"};
     if (message.minor == 0) return State::refused;
     if (coding == "chunked") {

@@ -150,8 +150,8 @@ struct ResponseHead {
 };
 
 // Scans the head of an answer to `request_method`, as scan_request does. Refused: a status outside
-// 100 to 599, any other transfer coding than exactly chunked, unless it is a lone word that names no
-// coding (the body then ends with the connection), chunked in HTTP/1.0, a Content-Length that is
+// 100 to 599, any other transfer coding than exactly chunked, unless it is a lone word that names
+// no coding (the body then ends with the connection), chunked in HTTP/1.0, a Content-Length that is
 // malformed or stands there twice. Content-Length beside chunked: chunked wins, but the
 // connection is not `reusable`. A 1xx, 204 or 304 and an answer to HEAD have no body whatever their
 // fields say.

@@ -118,9 +118,9 @@ enum class Revalidation : std::uint8_t { not_modified, replaced, failed };
 
 // One pool with a cache (section 9).
 struct alignas(64) CacheCells {
-  std::array<Cell, 6> requests;       // by CacheResult
-  std::array<Cell, 4> fetches;        // by CacheFetch
-  std::array<Cell, 3> revalidations;  // by Revalidation
+  std::array<Cell, 6> requests;            // by CacheResult
+  std::array<Cell, 4> fetches;             // by CacheFetch
+  std::array<Cell, 3> revalidations;       // by Revalidation
   Cell sent_from_store, sent_from_origin;  // octets of bodies
   Cell waiting;                            // gauge: requests for another one's fetch
 };
