@@ -17,6 +17,7 @@
 #include "admin/server_change.h"
 #include "admin/target.h"
 #include "base/suggest.h"
+#include "cache/store.h"
 #include "config/field.h"
 #include "config/load.h"
 #include "upstream/json.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/version.h"
+#include "cache/store.h"
 
 namespace clockwise::admin {
 

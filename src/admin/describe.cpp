@@ -8,6 +8,7 @@
 
 #include "admin/differs.h"
 #include "base/version.h"
+#include "cache/store.h"
 #include "metrics/catalogue.h"
 #include "upstream/explain.h"
 #include "upstream/placed.h"

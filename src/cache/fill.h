@@ -38,7 +38,7 @@ class Fill {
     virtual void wake() noexcept = 0;
 
    protected:
-    ~Follower() = default;
+    virtual ~Follower() = default;
 
    private:
     friend class Fill;

@@ -31,7 +31,7 @@ struct Settings {
 };
 
 // The longest that a guess keeps an answer fresh (RFC 9111 4.2.2 leaves it to us).
-inline constexpr Seconds kLongestHeuristic = 24 * 3600;
+inline constexpr Seconds kLongestHeuristic = Seconds{24} * 3600;
 
 // Of a request, what the policy asks.
 struct Asked {

@@ -179,6 +179,7 @@ Result<KeyTemplate> KeyTemplate::parse(std::string_view text,
                                        const std::vector<std::string>& ignore, HostForm host_form) {
   KeyTemplate made;
   made.host_form_ = host_form;
+  made.is_url_ = text == "{scheme}://{host}{uri}" && host_form == HostForm::authority;
   if (!text.empty()) {
     auto parts = Reader(text).read();
     if (!parts) return parts.error();
@@ -249,44 +250,27 @@ void KeyTemplate::append(const Part& part, const KeyParts& parts, std::string& k
   }
 }
 
-// The parts one after another where each stands somewhere as it is, or is the host: most templates
-// are so, and `scratch` then is memory that only grows. Empty: write it part by part.
-std::string_view KeyTemplate::join(const KeyParts& parts, std::string& scratch) const {
-  constexpr std::size_t kMost = 8;
-  if (parts_.size() > kMost) return {};
-  std::string_view found[kMost];
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Part& part = parts_[i];
-    if (part.kind == Kind::host && host_form_ == HostForm::authority) {
-      const std::string_view host = host_of(parts.host);
-      const bool bare = is_default_port(parts.host.substr(host.size()), parts.scheme);
-      found[i] = bare ? host : parts.host;
-    } else if (stands_as_it_is(part.kind)) {
-      found[i] = find(part, parts);
-    } else {
-      return {};
-    }
-    size += found[i].size();
-  }
+// {scheme}://{host}{uri}, which most caches go by, at once: `scratch` is memory that only grows.
+std::string_view KeyTemplate::url_of(const KeyParts& parts, std::string& scratch) {
+  const std::string_view host = host_of(parts.host);
+  const bool bare = is_default_port(parts.host.substr(host.size()), parts.scheme);
+  const std::string_view authority = bare ? host : parts.host;
+  const std::size_t size = parts.scheme.size() + 3 + authority.size() + parts.uri.size();
   if (scratch.size() < size) scratch.resize(size);
-  char* out = scratch.data();
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].kind == Kind::host)
-      std::transform(found[i].begin(), found[i].end(), out, lower);
-    else if (!found[i].empty())
-      std::memcpy(out, found[i].data(), found[i].size());
-    out += found[i].size();
-  }
-  return {scratch.data(), size};
+  char* const begin = scratch.data();
+  char* out = std::copy(parts.scheme.begin(), parts.scheme.end(), begin);
+  std::memcpy(out, "://", 3);
+  out = std::transform(authority.begin(), authority.end(), out + 3, lower);
+  std::copy(parts.uri.begin(), parts.uri.end(), out);
+  return {begin, size};
 }
 
 std::string_view KeyTemplate::render(const KeyParts& parts, std::string& scratch) const {
   std::string_view key;
   if (parts_.size() == 1 && stands_as_it_is(parts_.front().kind)) {
     key = find(parts_.front(), parts);
-  } else if (const std::string_view joined = join(parts, scratch); !joined.empty()) {
-    return joined;
+  } else if (is_url_) {
+    return url_of(parts, scratch);
   } else {
     scratch.clear();
     for (const Part& part : parts_) append(part, parts, scratch);

@@ -93,13 +93,14 @@ class KeyTemplate {
   class Reader;
 
   static bool stands_as_it_is(Kind kind) noexcept;
-  [[nodiscard]] std::string_view join(const KeyParts& parts, std::string& scratch) const;
+  [[nodiscard]] static std::string_view url_of(const KeyParts& parts, std::string& scratch);
   static std::string_view find(const Part& part, const KeyParts& parts) noexcept;
   void append(const Part& part, const KeyParts& parts, std::string& key) const;
 
   std::vector<Part> parts_;
   std::vector<std::string> ignore_;  // percent-encoding normalised
   HostForm host_form_ = HostForm::name;
+  bool is_url_ = false;
 };
 
 }  // namespace clockwise::http

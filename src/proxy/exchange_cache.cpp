@@ -372,9 +372,11 @@ void Exchange::take_answer(Exchange& fetch) {
 void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
   const http::RequestHead& head = context_.request;
   const bool plain = !wish_.if_none_match && !wish_.if_modified_since && !wish_.range;
-  const auto served = plain ? cache::Served{.status = object->status(), .parts = {}}
-                            : cache::serve(*object, method_, wish_, session_->client().in().view(),
-                                           head.fields, length, std::time(nullptr));
+  auto served = plain ? cache::Served{.status = object->status(), .parts = {}}
+                      : cache::serve(*object, method_, wish_, session_->client().in().view(),
+                                     head.fields, length, std::time(nullptr));
+  // Several parts are read from the beginning each, where a body that only passes has been left.
+  if (watch_ && served.parts.size() > 1) served = {.status = object->status(), .parts = {}};
   result_ = result;
   status_ = served.status;
   phase_ = Phase::stored;
@@ -387,6 +389,9 @@ void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheR
     framing = minor_version_ == 0 ? http::BodyKind::until_close : http::BodyKind::chunked;
   }
   response_writer_.reset(framing);
+  // Who needs less than the whole is done before the fetch is, which is not for this client alone.
+  if (leads_ != nullptr && (no_body_answer_ || !served.parts.empty()))
+    leads_->fetch_->goes_on = true;
   keep_alive_ = keep_alive_ && session_->may_go_on() && framing != http::BodyKind::until_close;
 
   stored_.cursor = cache::Cursor(*stored_.object, 0);
@@ -555,7 +560,7 @@ void Exchange::send_stored() {
 
 // False: the rest is still to come, or the exchange is over.
 bool Exchange::more_is_there() {
-  if (watch_->wait(Fill::State::streaming, stored_.cursor.offset() + stored_.skip)) {
+  if (watch_->wait(Fill::State::streaming, stored_.cursor.offset())) {
     due_ = io::Deadlines::kNever;
     if (!session_->client().reading()) watch_client();
     update_deadline();

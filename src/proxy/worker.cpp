@@ -13,6 +13,7 @@
 #include <thread>
 #include <tuple>
 
+#include "cache/store.h"
 #include "proxy/context.h"
 #include "proxy/exchange.h"
 #include "proxy/listener.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cache/store.h"
 #include "upstream/pool_key.h"
 #include "upstream/traffic.h"
 
@@ -282,7 +283,8 @@ Result<Caches> open_caches(const config::Config& config, const Routing* running)
       continue;
     }
     auto cache = cache_from(wanted);
-    const bool stays = found != known.end() && (*found)->config.size == wanted.size;
+    const bool stays = found != known.end() && (*found)->config.size == wanted.size &&
+                       wanted.max_object <= (*found)->store->largest();
     try {
       cache->store =
           stays ? (*found)->store : std::make_shared<cache::Store>(wanted.size, wanted.max_object);

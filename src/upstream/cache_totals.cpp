@@ -1,5 +1,7 @@
 #include "upstream/cache_totals.h"
 
+#include "cache/store.h"
+
 namespace clockwise::upstream {
 
 namespace {

@@ -14,13 +14,16 @@
 #include <vector>
 
 #include "cache/policy.h"
-#include "cache/store.h"
 #include "config/model.h"
 #include "http/key_template.h"
 #include "metrics/cells.h"
 #include "ring/ring.h"
 #include "upstream/health_board.h"
 #include "upstream/recent.h"
+
+namespace clockwise::cache {
+class Store;
+}
 
 namespace clockwise::upstream {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include "cache/store.h"
 #include "unit/admin/world.h"
 
 namespace clockwise::admin {

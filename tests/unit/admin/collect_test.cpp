@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cache/store.h"
 #include "unit/admin/world.h"
 
 namespace clockwise::admin {

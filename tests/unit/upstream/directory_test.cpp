@@ -5,6 +5,8 @@
 #include <optional>
 #include <thread>
 
+#include "cache/store.h"
+
 namespace clockwise::upstream {
 namespace {
 
