@@ -262,8 +262,9 @@ inline State judge_response(Message& message, bool to_head) {
     if (message.minor == 0) return State::refused;
     if (coding == "chunked") {
       message.body = {http::BodyKind::chunked, 0};
-    } else if (!lengths.empty() || !is_token(coding) ||
-               coding.find("chunked") != std::string::npos ||
+    } else if (!lengths.empty() || coding.empty() ||
+               coding.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos ||
+               coding.find("chunk") != std::string::npos ||
                std::find(known.begin(), known.end(), coding) != known.end()) {
       return State::refused;
     }

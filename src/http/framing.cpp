@@ -47,10 +47,12 @@ TransferCoding transfer_coding(std::string_view value) noexcept {
 }
 
 bool names_no_coding(std::string_view value) noexcept {
-  constexpr std::string_view kChunked = "chunked";
-  if (!is_token(value) || is_registered_coding(value)) return false;
-  for (std::size_t at = 0; at + kChunked.size() <= value.size(); ++at)
-    if (same_ignoring_case(value.substr(at, kChunked.size()), kChunked)) return false;
+  constexpr std::string_view kNear = "chunk";
+  const auto is_letter = [](char octet) { return lower(octet) >= 'a' && lower(octet) <= 'z'; };
+  if (value.empty() || !std::ranges::all_of(value, is_letter)) return false;
+  if (is_registered_coding(value)) return false;
+  for (std::size_t at = 0; at + kNear.size() <= value.size(); ++at)
+    if (same_ignoring_case(value.substr(at, kNear.size()), kNear)) return false;
   return true;
 }
 

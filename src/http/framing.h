@@ -19,8 +19,8 @@ enum class TransferCoding : std::uint8_t {
 
 [[nodiscard]] TransferCoding transfer_coding(std::string_view value) noexcept;
 
-// One word that names no coding there is, and is not near `chunked` either: nothing can have been
-// done to the content, whose end is the end of the connection (RFC 9112 6.3).
+// One word of letters that names no coding there is, and is not near `chunked` either: nothing can
+// have been done to the content, whose end is the end of the connection (RFC 9112 6.3).
 [[nodiscard]] bool names_no_coding(std::string_view value) noexcept;
 
 }  // namespace clockwise::http
