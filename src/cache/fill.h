@@ -86,7 +86,8 @@ class Fill {
   // any more.
   [[nodiscard]] bool follow(Follower& follower, std::size_t most);
   // One wake() to come, once the state is another than `state` or more than `seen` octets are
-  // there. False, and none comes: that is so already.
+  // there. False, and none comes: that is so already. Whoever waits has left behind what stands
+  // before `seen`, for good: of an answer that passes through it may be gone.
   [[nodiscard]] bool wait(Follower& follower, State state, std::uint64_t seen);
   void unfollow(Follower& follower) noexcept;  // no wake() comes after this
 

@@ -72,8 +72,7 @@ ObjectRef Shard::hold(Object& object) noexcept {
   return {*this, object};
 }
 
-// --- requests
-// -------------------------------------------------------------------------------------
+// --- requests -----------------------------------------------------------------------------------
 
 Store::Found Shard::find(const Wanted& wanted, std::int64_t now_ms) {
   const std::shared_lock lock(mutex_);
@@ -160,8 +159,7 @@ void Shard::each_of(std::uint64_t hash, std::string_view key, F f) {
   }
 }
 
-// --- memory
-// ---------------------------------------------------------------------------------------
+// --- memory -------------------------------------------------------------------------------------
 
 // Not much more than `evictable` octets are evicted for it.
 void* Shard::take(std::size_t size, std::uint64_t evictable, std::int64_t now_ms) {
@@ -292,8 +290,7 @@ void Shard::destroy(Object& object) noexcept {
   free(object);
 }
 
-// --- the one who fetches
-// --------------------------------------------------------------------------
+// --- the one who fetches ------------------------------------------------------------------------
 
 void Shard::publish(Fill& fill, ObjectRef object, std::uint64_t length, Fill::State state) {
   {
@@ -523,8 +520,7 @@ void Shard::forget(Fill& fill) noexcept {
   std::erase_if(fills_, [&](const auto& one) { return one.get() == &fill; });
 }
 
-// --- invalidation, purge, tidying
-// -----------------------------------------------------------------
+// --- invalidation, purge, tidying ---------------------------------------------------------------
 
 std::size_t Shard::invalidate(std::uint64_t hash, std::string_view key) {
   std::size_t count = 0;

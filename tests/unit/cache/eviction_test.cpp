@@ -139,7 +139,7 @@ TEST(Eviction, KeepsToItsOctets) {
   Objects all(1000);
   std::mt19937 random(7);
   for (std::uint64_t key = 0; key < 2000; ++key) {
-    all.add(key, random() % 300);
+    all.add(key, static_cast<std::uint32_t>(random() % 300));
     if (key % 3 == 0 && all.nodes[key / 2].is_in()) all.nodes[key / 2].touch();
     (void)all.evicted();
     ASSERT_LE(all.eviction.used(), 1000U);

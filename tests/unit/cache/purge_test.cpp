@@ -178,7 +178,9 @@ constexpr Stage kStages[] = {Stage::before_head, Stage::before_body, Stage::in_b
 void purge_amidst(Caller& caller, Fill& fill, const Sent& sent, Stage at, const PurgeRule& rule) {
   const auto begin = [&] { ASSERT_TRUE(caller.begin(fill, sent)); };
   if (at != Stage::before_head) begin();
-  if (at == Stage::in_body) ASSERT_TRUE(caller.append(fill, sent.body.substr(0, 2)));
+  if (at == Stage::in_body) {
+    ASSERT_TRUE(caller.append(fill, sent.body.substr(0, 2)));
+  }
   EXPECT_EQ(caller.store.purge(rule), 0U);
   if (at == Stage::before_head) begin();
   if (fill.object()->size() > 0) {
@@ -228,7 +230,9 @@ TEST(Purge, NobodyJoinsAFetchFromBeforeIt) {
         Caller caller;
         const auto fill = caller.lead(kNamed);
         const auto beside = caller.lead(kOther);
-        if (begun) ASSERT_TRUE(caller.begin(*fill, named()));
+        if (begun) {
+          ASSERT_TRUE(caller.begin(*fill, named()));
+        }
         caller.store.purge(rule);
         // Before its head is here, nobody knows whether a fetch brings something with that tag.
         const bool may_be = rule.scope == PurgeScope::tag;
@@ -259,7 +263,9 @@ TEST(Purge, ConcernsAFetchThatOnlyConfirms) {
       EXPECT_EQ(read(fill->object()), "named");
       const auto found = caller.find(kNamed).object;
       EXPECT_EQ(static_cast<bool>(found), soft) << static_cast<int>(rule.scope);
-      if (found) EXPECT_TRUE(found->made_stale()) << static_cast<int>(rule.scope);
+      if (found) {
+        EXPECT_TRUE(found->made_stale()) << static_cast<int>(rule.scope);
+      }
     }
 }
 

@@ -13,8 +13,7 @@ namespace {
 using test::Caller;
 using test::Request;
 
-// --- what is asked
-// --------------------------------------------------------------------------------
+// --- what is asked ------------------------------------------------------------------------------
 
 std::string flags(const Wish& wish) {
   std::string out;
@@ -61,8 +60,7 @@ TEST(Wish, IsFoundInAnyCase) {
   }
 }
 
-// --- what is given
-// --------------------------------------------------------------------------------
+// --- what is given ------------------------------------------------------------------------------
 
 constexpr std::int64_t kNow = 1'000'000'000;
 std::string at(std::int64_t seconds) { return std::string(http::Date(seconds).text()); }

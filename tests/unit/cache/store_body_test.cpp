@@ -141,8 +141,7 @@ RC_GTEST_PROP(BodyLaw, CursorsReadWhatCame, (bool declared)) {
   RC_ASSERT(read(object) == body);
 }
 
-// --- those that are held
-// --------------------------------------------------------------------------
+// --- those that are held ------------------------------------------------------------------------
 
 TEST(Body, StaysReadableWhileItIsHeld) {
   enum class Way { evicted, replaced, purged, invalidated, swept };
@@ -203,8 +202,7 @@ TEST(Body, RefsAreSharedMovedAndGivenBack) {
   EXPECT_EQ(read(b), "x");
 }
 
-// --- those that are borrowed
-// ----------------------------------------------------------------------
+// --- those that are borrowed --------------------------------------------------------------------
 
 TEST(Body, IsBorrowedByTheConfirmedAnswer) {
   Caller caller;
@@ -306,8 +304,7 @@ TEST(Body, OfAnAnswerThatCannotBeConfirmedForLackOfRoomIsStillGiven) {
   EXPECT_GT(caller.store.stats().rejected, 0U);
 }
 
-// --- those that pass through
-// ----------------------------------------------------------------------
+// --- those that pass through --------------------------------------------------------------------
 
 // Somebody who reads a body of `test::body_of(1, …)` at a speed of its own.
 class Reader {

@@ -23,8 +23,7 @@ using test::read;
 using test::Sent;
 using test::Trace;
 
-// --- the bound
-// ------------------------------------------------------------------------------------
+// --- the bound ----------------------------------------------------------------------------------
 
 TEST(StoreMemory, IsBoundedFromTheStart) {
   for (const std::uint64_t size : {kMiB, kMiB + 12'345, 5 * kMiB - 1, 64 * kMiB + 4097}) {
@@ -136,7 +135,9 @@ class Workload {
     bring(one, std::min(up_to(up_to(1) > 0 ? 100 : 70'000), one.body.size - one.brought));
   }
   void bring(Open& one, std::uint64_t n) {
-    if (n > 0) EXPECT_TRUE(caller_.append(*one.fill, body_of(one.body.seed, n, one.brought)));
+    if (n > 0) {
+      EXPECT_TRUE(caller_.append(*one.fill, body_of(one.body.seed, n, one.brought)));
+    }
     one.brought += n;
   }
   void end() {
@@ -205,8 +206,7 @@ TEST(StoreMemory, NeverHoldsMoreThanItsSizeAndGivesAllBack) {
   }
 }
 
-// --- what one costs
-// -------------------------------------------------------------------------------
+// --- what one costs -----------------------------------------------------------------------------
 
 TEST(StoreMemory, CostsLittleBesideWhatIsStored) {
   constexpr std::uint64_t kCount = 100'000, kBody = 1024, kHead = 216, kKey = 35;
@@ -227,8 +227,7 @@ TEST(StoreMemory, CostsLittleBesideWhatIsStored) {
   EXPECT_LE(with_index, kBody + 400);
 }
 
-// --- who leaves
-// -----------------------------------------------------------------------------------
+// --- who leaves ---------------------------------------------------------------------------------
 
 TEST(StoreMemory, WhatIsAskedForStaysAndWhatIsNotLeaves) {
   Caller caller(kMiB, 100 * kKiB);
@@ -363,8 +362,7 @@ TEST(StoreMemory, SizesOfAllKindsDoNotStandInEachOthersWay) {
     }
 }
 
-// --- what nobody can use any more
-// -----------------------------------------------------------------
+// --- what nobody can use any more ---------------------------------------------------------------
 
 TEST(StoreMemory, WhatIsSpentIsSweptAway) {
   Caller caller;

@@ -61,8 +61,7 @@ TEST(Store, ARefreshIsClaimedOnce) {
   EXPECT_FALSE(object->claim_refresh());
 }
 
-// --- fetches
-// --------------------------------------------------------------------------------------
+// --- fetches ------------------------------------------------------------------------------------
 
 TEST(Store, OneFetchesAndTheOthersFollow) {
   Caller caller;
@@ -196,8 +195,7 @@ TEST(Store, WhoFetchesAloneIsFollowedOnceTheAnswerAllowsIt) {
   EXPECT_TRUE(caller.join("http://a/y").leads);
 }
 
-// --- variants
-// -------------------------------------------------------------------------------------
+// --- variants -----------------------------------------------------------------------------------
 
 TEST(Store, FindsTheVariantThatFits) {
   Caller caller;
@@ -295,8 +293,7 @@ TEST(Store, VariantsAreLimitedAndTheOldestLeaves) {
   EXPECT_EQ(caller.store.stats().evictions[0], 6U);
 }
 
-// --- what cannot be shared
-// ------------------------------------------------------------------------
+// --- what cannot be shared ----------------------------------------------------------------------
 
 TEST(Store, WhatCannotBeSharedIsRememberedForAWhile) {
   Caller caller;
@@ -403,8 +400,7 @@ TEST(Store, AStoredAnswerIsFoundBesideTheMarker) {
   EXPECT_TRUE(caller.find(kKey, "A: 2").pass);
 }
 
-// --- invalidation
-// ---------------------------------------------------------------------------------
+// --- invalidation -------------------------------------------------------------------------------
 
 TEST(Store, InvalidationTakesAllVariantsOfAKey) {
   Caller caller;
@@ -426,11 +422,15 @@ TEST(Store, InvalidationCountsForWhatIsBeingFetched) {
   for (const bool begun : {false, true}) {
     Caller caller;
     const auto fill = caller.lead(kKey);
-    if (begun) ASSERT_TRUE(caller.begin(*fill, sent("old")));
+    if (begun) {
+      ASSERT_TRUE(caller.begin(*fill, sent("old")));
+    }
     caller.store.invalidate(kKey);
     const auto next = caller.lead(kKey);
     EXPECT_NE(next, fill) << "who asks now does not get it";
-    if (!begun) ASSERT_TRUE(caller.begin(*fill, sent("old")));
+    if (!begun) {
+      ASSERT_TRUE(caller.begin(*fill, sent("old")));
+    }
     caller.bring(*fill, sent("old"));
     EXPECT_EQ(fill->state(), State::done) << "those who asked before do";
     EXPECT_FALSE(caller.find(kKey).object);
@@ -440,8 +440,7 @@ TEST(Store, InvalidationCountsForWhatIsBeingFetched) {
   }
 }
 
-// --- texts
-// ----------------------------------------------------------------------------------------
+// --- texts --------------------------------------------------------------------------------------
 
 TEST(Store, TextsThatAreTooLargeAreRefusedAndTheFetchCanStillPass) {
   Caller caller;
