@@ -438,8 +438,8 @@ void Shard::complete(Fill& fill, std::size_t variants) {
 // The object is found from now on in the place of what answered the same, unless it was purged
 // while it came.
 void Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants) {
+  if (fill.doomed_) return give_up(fill);
   forget(fill);
-  if (fill.doomed_) return;
   if (fill.softened_) object.make_stale();
   if (is_outrun(fill, object)) return;
   std::size_t count = 1;
@@ -480,7 +480,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
       confirmed = {*this, *object};
     } else {
       ++counted_.rejected;
-      forget(fill);
+      give_up(fill);
     }
   }
   const std::uint64_t size = confirmed->size();
@@ -489,8 +489,8 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
 
 void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   const std::unique_lock lock(mutex_);
+  if (remember_ms <= 0 || fill.doomed_) return give_up(fill);
   forget(fill);
-  if (remember_ms <= 0 || fill.doomed_) return;
   Draft marker;
   marker.status = 0;
   marker.terms.received_ms = now_ms;
@@ -506,9 +506,13 @@ void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   drop(*object);  // the count that make() gave: the index has its own
 }
 
-// It told nothing: if it was to see whether the answer can be shared by now, another one does.
 void Shard::leave(Fill& fill) {
   const std::unique_lock lock(mutex_);
+  give_up(fill);
+}
+
+// It told nothing: if it was to see whether the answer can be shared by now, another one does.
+void Shard::give_up(Fill& fill) {
   forget(fill);
   each_of(fill.hash_, fill.key_, [](Object& object) {
     if (object.is_marker()) object.release_claim();

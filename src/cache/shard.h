@@ -80,6 +80,7 @@ class Shard {
   void drop(Object& object) noexcept;
   void free(Object& object) noexcept;
   void free(Extent& extent) noexcept;
+  void give_up(Fill& fill);
   void forget(Fill& fill) noexcept;
   std::size_t purge_bucket(Object* first, const PurgeRule& rule) noexcept;
   static void purge_fill(Fill& fill, const PurgeRule& rule);
