@@ -369,11 +369,19 @@ TEST(Store, AnAnswerThatStillCannotBeSharedIsProbedAgain) {
 TEST(Store, AProbeThatToldNothingIsFollowedByAnother) {
   Caller caller;
   caller.store.pass(*caller.lead(kKey), 60'000, caller.now);
-  ASSERT_TRUE(caller.find(kKey).probe);
-  const auto probe = caller.lead(kKey, "", true);
-  EXPECT_FALSE(caller.find(kKey).probe);
-  caller.store.fail(*probe, {});
-  EXPECT_TRUE(caller.find(kKey).probe);
+  const auto probe = [&] {
+    EXPECT_TRUE(caller.find(kKey).probe);
+    EXPECT_FALSE(caller.find(kKey).probe) << "one at a time";
+    return caller.lead(kKey, "", true);
+  };
+  caller.store.fail(*probe(), {});
+  caller.store.cut(*probe());
+  caller.store.pass(*probe(), 0, caller.now);
+  const auto purged = probe();
+  ASSERT_TRUE(caller.begin(*purged, {.body = "x", .tags = "red"}));
+  caller.store.purge({.scope = PurgeScope::tag, .text = "red"});
+  caller.bring(*purged, sent("x"));
+  (void)probe();
 }
 
 TEST(Store, NothingIsRememberedWhereItIsNotAskedFor) {
