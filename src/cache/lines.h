@@ -1,4 +1,5 @@
-// The values of all lines of one field, in their order. Pure.
+// The lines of a head: the values of those of one field in their order, and all of a stored one.
+// Pure.
 #pragma once
 
 #include <span>
@@ -21,6 +22,16 @@ using Lines = std::vector<std::string_view>;
     if (http::same_ignoring_case(http::name_of(octets, line), name))
       lines.push_back(http::value_of(octets, line));
   return lines;
+}
+
+// Calls `f` with each line of a stored head, its CRLF included, until it says false.
+template <class F>
+void each_line(std::string_view head, F f) {
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find('\n') + 1);
+    if (!f(line)) return;
+    head.remove_prefix(line.size());
+  }
 }
 
 }  // namespace clockwise::cache

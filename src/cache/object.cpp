@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
+#include "cache/lines.h"
 #include "http/octets.h"
 
 namespace clockwise::cache {
 
 std::string_view Object::field(std::string_view name) const noexcept {
-  for (std::string_view rest = head(); !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
-    rest.remove_prefix(line.size());
-    if (line.size() <= name.size() || line[name.size()] != ':') continue;
-    if (http::same_ignoring_case(line.substr(0, name.size()), name))
-      return http::trim(line.substr(name.size() + 1, line.size() - name.size() - 3));
-  }
-  return {};
+  std::string_view value;
+  each_line(head(), [&](std::string_view line) {
+    if (line.size() <= name.size() || line[name.size()] != ':') return true;
+    if (!http::same_ignoring_case(line.substr(0, name.size()), name)) return true;
+    value = http::trim(line.substr(name.size() + 1, line.size() - name.size() - 3));
+    return false;
+  });
+  return value;
 }
 
 Cursor::Cursor(const Object& object, std::uint64_t offset) noexcept : object_(&object.body()) {

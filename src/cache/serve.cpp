@@ -59,11 +59,10 @@ Served serve(const Object& object, http::Method method, const Wish& wish, std::s
 }
 
 void append_head(std::string_view head, bool with_content, std::string& out) {
-  while (!head.empty()) {
-    const std::string_view line = head.substr(0, head.find('\n') + 1);
-    head.remove_prefix(line.size());
+  each_line(head, [&](std::string_view line) {
     if (with_content || !describes_content(line)) out += line;
-  }
+    return true;
+  });
 }
 
 }  // namespace clockwise::cache

@@ -107,6 +107,8 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] std::string_view own_id() noexcept;
   void log();
   [[nodiscard]] io::Milliseconds now() const noexcept { return context_.loop.now(); }
+  // The same as the cache counts.
+  [[nodiscard]] std::int64_t now_ms() const noexcept { return static_cast<std::int64_t>(now()); }
   void await(Side side, std::chrono::milliseconds patience);
   void await_client();
   void update_deadline();
@@ -181,6 +183,7 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] bool add_response_body(std::size_t at);
   [[nodiscard]] std::string_view own_lines();
   void hide_surrogate_control();
+  void count_octets();
   void response_written(Outbox::Result result);
   void relay_response_body();
   void response_progress();
@@ -192,7 +195,6 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] bool look_up();
   [[nodiscard]] bool join_fetch(const cache::Wanted& wanted, const cache::Store::Found& found);
   [[nodiscard]] cache::Asked asked() const;
-  [[nodiscard]] std::string_view cache_key();
   [[nodiscard]] bool try_again();
   void begin_fetch(const std::shared_ptr<cache::Fill>& fill, const cache::ObjectRef& stale,
                    metrics::CacheFetch reason, bool reads);
@@ -225,12 +227,12 @@ class Exchange final : upstream::ServerConnection::User,
   void stored_written(Outbox::Result result);
   void stored_done();
   [[nodiscard]] bool add_cache_status(std::string& lines) const;
-  [[nodiscard]] static std::string quoted(std::string_view text);
   void count_cached();
   void see_invalidation();
   void leave_cache();
 
   // exchange_fetch.cpp: the fetch that fills the store
+  void take_on(Session& session, Fetch fetch);
   void begin_fill();
   void shorten(cache::Terms& terms);
   [[nodiscard]] bool keep_answer();

@@ -22,8 +22,6 @@ namespace {
 // A request that found out so often that it has to look again asks for itself.
 constexpr std::uint8_t kMostTries = 4;
 
-std::int64_t signed_ms(io::Milliseconds time) noexcept { return static_cast<std::int64_t>(time); }
-
 class Decimal {
  public:
   template <class Number>
@@ -41,14 +39,27 @@ class Decimal {
 
 void append_number(std::string& out, std::int64_t number) { out.append(Decimal(number).text()); }
 
+// What stands in a string of a structured field (RFC 9651 3.3.3).
+std::string quoted(std::string_view text) {
+  std::string out;
+  for (const char octet : text) {
+    if (octet < 0x20 || octet > 0x7e) {
+      out += '?';
+      continue;
+    }
+    if (octet == '"' || octet == '\\') out += '\\';
+    out += octet;
+  }
+  return out;
+}
+
 bool reads(http::Method method) noexcept {
   return method == http::Method::get || method == http::Method::head;
 }
 
 }  // namespace
 
-// --- what is asked
-// --------------------------------------------------------------------------------
+// --- what is asked ------------------------------------------------------------------------------
 
 // Whether the cache answers, or sees to it that somebody does; false: a server is to be asked, in
 // the ordinary way. REQUIRES: Context::request is this request's head.
@@ -58,7 +69,7 @@ bool Exchange::ask_cache() {
   wish_ = cache::wish_of(session_->client().in().view(), head.fields);
   forwarded_ = Forwarded::method;
   if (!reads(method_)) {
-    target_key_ = cache_key();
+    target_key_ = key_of(view_->cache.cache->key);
     target_authority_ = head.authority;
     target_uri_ = head.uri;
     return false;
@@ -68,18 +79,6 @@ bool Exchange::ask_cache() {
   if (!request_body_.done() || head.body.kind != http::BodyKind::none || wish_.for_origin)
     return false;
   return look_up();
-}
-
-std::string_view Exchange::cache_key() {
-  const http::RequestHead& head = context_.request;
-  return view_->cache.cache->key.render({.uri = head.uri,
-                                         .host = head.authority,
-                                         .scheme = "http",
-                                         .method = head.method,
-                                         .client_ip = session_->client_ip(),
-                                         .octets = session_->client().in().view(),
-                                         .fields = head.fields},
-                                        context_.key);
 }
 
 cache::Asked Exchange::asked() const {
@@ -96,7 +95,7 @@ bool Exchange::look_up() {
   static const cache::Asked kPlain;
   const cache::Asked& asks =
       wish_.control || wish_.authorization ? context_.asked = asked() : kPlain;
-  const std::string_view key = cache_key();
+  const std::string_view key = key_of(cache.key);
   const cache::Wanted wanted{
       .hash = cache.store->hash(key),
       .key = key,
@@ -105,12 +104,12 @@ bool Exchange::look_up() {
       .may_fetch =
           method_ == http::Method::get && !asks.control.no_store && !asks.control.only_if_cached,
   };
-  auto found = cache.store->find(wanted, signed_ms(now()));
+  auto found = cache.store->find(wanted, now_ms());
   if (found.object && (!wish_.authorization || found.object->terms().for_authorized)) {
     const cache::Terms& terms = found.object->terms();
     const auto use = found.object->made_stale()
                          ? cache::Use::validate
-                         : cache::use_of(terms, asks, signed_ms(now()), cache.policy);
+                         : cache::use_of(terms, asks, now_ms(), cache.policy);
     if (use != cache::Use::validate) {
       const bool fresh = use == cache::Use::fresh;
       found.object->touch();
@@ -151,14 +150,14 @@ bool Exchange::look_up() {
 bool Exchange::is_asked_anew(const cache::Object& object) const {
   const cache::Terms& terms = object.terms();
   return !object.made_stale() && !terms.validate_always &&
-         cache::current_age(terms, signed_ms(now())) < terms.lifetime;
+         cache::current_age(terms, now_ms()) < terms.lifetime;
 }
 
 // Waits for the fetch of another request, or begins one.
 bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found& found) {
   const upstream::Cache& cache = *view_->cache.cache;
   const bool alone = wish_.authorization || !cache.config.coalesce || found.probe;
-  auto joined = cache.store->join(wanted, found.object, alone, signed_ms(now()));
+  auto joined = cache.store->join(wanted, found.object, alone, now_ms());
   if (joined.object && !(joined.object == found.object)) return try_again() && look_up();
   if (!joined.fill) return false;
   FillWatch::Owner& owner = *this;
@@ -204,7 +203,7 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
 // A fetch that nobody waits for.
 void Exchange::fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef& object,
                             CacheFetch reason) {
-  auto joined = view_->cache.cache->store->join(wanted, object, false, signed_ms(now()));
+  auto joined = view_->cache.cache->store->join(wanted, object, false, now_ms());
   if (!joined.leads) return;
   begin_fetch(joined.fill, object, reason, false);
   rescan_head();
@@ -214,12 +213,11 @@ bool Exchange::wants_refresh(const cache::Object& object) const {
   const auto& ahead = view_->cache.cache->config.refresh_ahead;
   if (!ahead) return false;
   const cache::Terms& terms = object.terms();
-  const auto left = terms.lifetime - cache::current_age(terms, signed_ms(now()));
+  const auto left = terms.lifetime - cache::current_age(terms, now_ms());
   return static_cast<double>(left) < *ahead * terms.lifetime && object.claim_refresh();
 }
 
-// --- waiting
-// --------------------------------------------------------------------------------------
+// --- waiting ------------------------------------------------------------------------------------
 
 void Exchange::await_fill() {
   if (!watch_->wait(Fill::State::waiting, 0)) return fill_changed();
@@ -304,8 +302,7 @@ void Exchange::waited_for_fill() {
 bool Exchange::stale_is_usable() const {
   if (!stored_.object) return false;
   const cache::Terms& terms = stored_.object->terms();
-  return cache::may_stand_in(terms, signed_ms(now())) &&
-         (!wish_.authorization || terms.for_authorized);
+  return cache::may_stand_in(terms, now_ms()) && (!wish_.authorization || terms.for_authorized);
 }
 
 void Exchange::answer_stale() {
@@ -365,8 +362,7 @@ void Exchange::take_answer(Exchange& fetch) {
   read_response_head();
 }
 
-// --- answering
-// ------------------------------------------------------------------------------------
+// --- answering ----------------------------------------------------------------------------------
 
 // `length` of the body, where it is known. REQUIRES: Context::request is this request's head.
 void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheResult result) {
@@ -430,7 +426,7 @@ void Exchange::write_stored_head(const cache::Served& served, std::uint64_t leng
     out.relay(object.head());
   }
 
-  const cache::Seconds age = cache::current_age(object.terms(), signed_ms(now()));
+  const cache::Seconds age = cache::current_age(object.terms(), now_ms());
   const std::string_view end = !keep_alive_          ? "Connection: close\r\n\r\n"
                                : minor_version_ == 0 ? "Connection: keep-alive\r\n\r\n"
                                                      : "\r\n";
@@ -599,9 +595,7 @@ void Exchange::send_stored_chunks() {
 }
 
 void Exchange::count_sent(std::uint64_t of_body) {
-  const std::size_t octets = to_client_.take_octets();
-  session_->listener().cells().sent_bytes.add(octets);
-  sent_to_client_ += octets;
+  count_octets();
   const bool from_origin = result_ == CacheResult::miss;
   (from_origin ? view_->cache_cells->sent_from_origin : view_->cache_cells->sent_from_store)
       .add(of_body);
@@ -628,8 +622,7 @@ void Exchange::stored_done() {
   finish();
 }
 
-// --- telling
-// --------------------------------------------------------------------------------------
+// --- telling ------------------------------------------------------------------------------------
 
 // RFC 9211. False: this exchange has nothing to do with a cache.
 bool Exchange::add_cache_status(std::string& lines) const {
@@ -670,7 +663,7 @@ bool Exchange::add_cache_status(std::string& lines) const {
       lines.append("; stored");
     if (result_ == CacheResult::collapsed) lines.append("; collapsed");
     lines.append("; ttl=");
-    append_number(lines, terms.lifetime - cache::current_age(terms, signed_ms(now())));
+    append_number(lines, terms.lifetime - cache::current_age(terms, now_ms()));
   } else if (phase_ != Phase::replying && forwarded_ != Forwarded::no) {
     lines.append("; fwd-status=");
     append_number(lines, status_);
@@ -679,20 +672,6 @@ bool Exchange::add_cache_status(std::string& lines) const {
     lines.append("; key=\"").append(quoted(stored_.object->key())).append("\"");
   lines.append("\r\n");
   return true;
-}
-
-// What stands in a string of a structured field (RFC 9651 3.3.3).
-std::string Exchange::quoted(std::string_view text) {
-  std::string out;
-  for (const char octet : text) {
-    if (octet < 0x20 || octet > 0x7e) {
-      out += '?';
-      continue;
-    }
-    if (octet == '"' || octet == '\\') out += '\\';
-    out += octet;
-  }
-  return out;
 }
 
 void Exchange::count_cached() {

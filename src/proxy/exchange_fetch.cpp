@@ -39,12 +39,18 @@ std::string tags_of(std::string_view octets, std::span<const http::FieldLine> fi
 
 }  // namespace
 
-void Exchange::fetch(Session& session, Fetch fetch) {
+void Exchange::take_on(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
   FillNudge::Owner& owner = *this;
   fetch_->nudge =
       std::make_shared<FillNudge>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
+  view_ = fetch_->view;
+  ++view_->users;
+}
+
+void Exchange::fetch(Session& session, Fetch fetch) {
+  take_on(session, std::move(fetch));
   fetch_->nudge->start();
   fetch_->requested_ms = wall_ms();
   if (fetch_->reader != nullptr) fetch_->reader->leads_ = this;
@@ -52,10 +58,13 @@ void Exchange::fetch(Session& session, Fetch fetch) {
   started_ns_ = session.head_started_ns();
   request_open_ = true;
   head_size_ = request_octets_ = context_.request.size;
-  view_ = fetch_->view;
-  ++view_->users;
   at(fetch_->cells->fetches, fetch_->reason).add();
   choose_server();
+}
+
+void Exchange::refuse_fetch(Session& session, Fetch fetch) {
+  take_on(session, std::move(fetch));
+  fetch_failed(400, {}, "the request cannot be made to a server");
 }
 
 void Exchange::begin_fill() {
@@ -73,18 +82,16 @@ bool Exchange::keep_answer() {
   const http::ResponseHead& head = context_.response;
   const std::string_view octets = server_->stream().in().view().substr(0, head.size);
   const cache::Moments moments{.requested_ms = fetch_->requested_ms, .received_ms = wall_ms()};
-  const auto now_ms = static_cast<std::int64_t>(now());
-  const bool validates = fetch_->stale && fetch_->stale->terms().has_validator;
-  if (validates && head.status == 304) {
+  if (fetch_->validates() && head.status == 304) {
     confirm_stored(moments);
     return false;
   }
-  if (validates)
+  if (fetch_->validates())
     at(fetch_->cells->revalidations,
        is_failure(head.status) ? Revalidation::failed : Revalidation::replaced)
         .add();
   if (fetch_->stale && is_failure(head.status) &&
-      cache::may_stand_in(fetch_->stale->terms(), now_ms)) {
+      cache::may_stand_in(fetch_->stale->terms(), now_ms())) {
     count_answer();
     fetch_failed(502, "http_response_incomplete", "the server failed");
     return false;
@@ -99,8 +106,8 @@ bool Exchange::keep_answer() {
     return false;
   }
   rescan_head();
-  if (cache.config.surrogate_control) verdict.dropped_fields.emplace_back("surrogate-control");
-  verdict.terms.received_ms = now_ms;
+  if (cache.config.surrogate_control) verdict.dropped_fields.emplace_back(kSurrogateControl);
+  verdict.terms.received_ms = now_ms();
   shorten(verdict.terms);
   const auto selectors = cache::selectors(cache::lines_of(octets, head.fields, "vary"),
                                           session_->client().in().view(), context_.request.fields);
@@ -118,7 +125,7 @@ bool Exchange::keep_answer() {
   };
   if (fetch_->reader != nullptr)
     fetch_->reader->for_reader_only_ = lines_for_reader(octets, head, verdict.dropped_fields);
-  if (cache.store->begin(*fetch_->fill, draft, now_ms)) return true;
+  if (cache.store->begin(*fetch_->fill, draft, now_ms())) return true;
   not_shared(false, false);
   return false;
 }
@@ -159,7 +166,7 @@ void Exchange::confirm_stored(const cache::Moments& moments) {
   }
   // What may not be stored any more answers those who wait, and nobody after them.
   if (verdict.refused) verdict.terms = {.validate_always = true, .never_stale = true};
-  verdict.terms.received_ms = static_cast<std::int64_t>(now());
+  verdict.terms.received_ms = now_ms();
   shorten(verdict.terms);
   const auto selectors = cache::unpack(old.selectors());
   const cache::Draft draft{.status = old.status(),
@@ -172,8 +179,7 @@ void Exchange::confirm_stored(const cache::Moments& moments) {
   const bool reusable = server_is_reusable();
   count_answer();
   release_server(reusable);
-  cache.store->confirm(*fetch_->fill, fetch_->stale, draft, cache.config.vary_limit,
-                       static_cast<std::int64_t>(now()));
+  cache.store->confirm(*fetch_->fill, fetch_->stale, draft, cache.config.vary_limit, now_ms());
   end_fetch();
 }
 
@@ -185,14 +191,13 @@ void Exchange::not_shared(bool remember, bool too_large) {
   Exchange* const reader = fetch_->reader;
   // Of what is too large a part is better asked for by itself.
   const bool takes = reader != nullptr && !(too_large && reader->wish_.range);
-  const std::int64_t now_ms = static_cast<std::int64_t>(now());
   const std::shared_ptr<cache::Store> store = cache.store;
   if (takes) {
     reader->take_answer(*this);
   } else {
     drop_server();
   }
-  store->pass(*fill, remember_ms, now_ms);
+  store->pass(*fill, remember_ms, now_ms());
   end_fetch();
 }
 
@@ -203,9 +208,8 @@ void Exchange::fill(std::size_t at) {
   const auto part = response_body_.read(in.data() + at, in.size() - at);
   if (part.state == BodyReader::State::bad)
     return cut_by_server(Failure::protocol, "the server's chunks are malformed");
-  const auto now_ms = static_cast<std::int64_t>(now());
   if (!part.data.empty() &&
-      !cache.store->append(*fetch_->fill, part.data, cache.config.max_object, now_ms))
+      !cache.store->append(*fetch_->fill, part.data, cache.config.max_object, now_ms()))
     return fetch_cut();
   in.consume(at + part.consumed);
   if (response_body_.done()) {
@@ -229,21 +233,10 @@ void Exchange::fill_on() {
   update_deadline();
 }
 
-void Exchange::refuse_fetch(Session& session, Fetch fetch) {
-  session_ = &session;
-  fetch_ = std::make_unique<Fetch>(std::move(fetch));
-  FillNudge::Owner& owner = *this;
-  fetch_->nudge =
-      std::make_shared<FillNudge>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
-  view_ = fetch_->view;
-  ++view_->users;
-  fetch_failed(400, {}, "the request cannot be made to a server");
-}
-
 // All text is static.
 void Exchange::fetch_failed(unsigned status, std::string_view proxy_status, std::string_view text) {
-  const bool validates = fetch_->stale && fetch_->stale->terms().has_validator;
-  if (validates && status_ == 0) at(fetch_->cells->revalidations, Revalidation::failed).add();
+  if (fetch_->validates() && status_ == 0)
+    at(fetch_->cells->revalidations, Revalidation::failed).add();
   drop_server();
   count_request(metrics::code_of(status));
   fetch_->use.cache->store->fail(
@@ -265,7 +258,7 @@ void Exchange::on_nudge() {
   context_.loop.refresh();
   const Fill& fill = *fetch_->fill;
   if (fill.followers() == 0 && session_->listener().draining()) return fetch_cut();
-  if (fill.followers() == 0 && !fetch_->background() && !fetch_->goes_on) {
+  if (fill.followers() == 0 && !fetch_->needs_nobody()) {
     const std::uint64_t length = fill.length();
     const double share = fetch_->use.cache->config.finish_fill;
     const bool goes_on =

@@ -172,7 +172,7 @@ std::string_view Exchange::own_lines() {
 void Exchange::hide_surrogate_control() {
   const std::string_view octets = server_->stream().in().view();
   for (http::FieldLine& line : context_.response.fields)
-    if (http::same_ignoring_case(http::name_of(octets, line), "surrogate-control"))
+    if (http::same_ignoring_case(http::name_of(octets, line), kSurrogateControl))
       line.hop_by_hop = true;
 }
 
@@ -195,10 +195,15 @@ void Exchange::relay_response_body() {
   response_written(to_client_.send(session_->client(), context_.pieces));
 }
 
-void Exchange::response_written(Outbox::Result result) {
+// Those that have gone to the client since the last call.
+void Exchange::count_octets() {
   const std::size_t octets = to_client_.take_octets();
   session_->listener().cells().sent_bytes.add(octets);
   sent_to_client_ += octets;
+}
+
+void Exchange::response_written(Outbox::Result result) {
+  count_octets();
   switch (result) {
     case Outbox::Result::failed:
       return client_left();

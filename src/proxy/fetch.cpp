@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cache/lines.h"
 #include "http/octets.h"
 
 namespace clockwise::proxy {
@@ -64,9 +65,6 @@ bool is_kept(std::string_view octets, const http::FieldLine& line,
       dropped, [&](const std::string& one) { return same_ignoring_case(name, one); });
 }
 
-// For us alone: no client sees it.
-constexpr std::string_view kSurrogateControl = "surrogate-control";
-
 // What a 304 says of these is about a content that it does not bring.
 constexpr std::array<std::string_view, 3> kOfContent{"content-encoding", "content-type",
                                                      "content-range"};
@@ -126,15 +124,14 @@ std::string confirmed_head(const cache::Object& stored, std::string_view octets,
     return is_kept(octets, line, dropped) && !is_one_of(http::name_of(octets, line), kOfContent);
   };
   std::string out;
-  for (std::string_view rest = stored.head(); !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
-    rest.remove_prefix(line.size());
+  cache::each_line(stored.head(), [&](std::string_view line) {
     const std::string_view name = line.substr(0, line.find(':'));
     const bool replaced = std::ranges::any_of(head.fields, [&](const http::FieldLine& newer) {
       return same_ignoring_case(http::name_of(octets, newer), name) && updates(newer);
     });
     if (!replaced) out += line;
-  }
+    return true;
+  });
   for (const http::FieldLine& line : head.fields)
     if (updates(line)) append_line(out, http::name_of(octets, line), http::value_of(octets, line));
   return out;

@@ -38,11 +38,16 @@ struct Fetch {
 
   bool goes_on = false;  // although nobody waits for it any more
 
-  // Nobody waits for it from the start.
-  [[nodiscard]] bool background() const noexcept {
-    return reason == metrics::CacheFetch::background || reason == metrics::CacheFetch::prefetch;
+  [[nodiscard]] bool needs_nobody() const noexcept {
+    return goes_on || reason == metrics::CacheFetch::background ||
+           reason == metrics::CacheFetch::prefetch;
   }
+  // Whether the origin is asked if the stale one is still right.
+  [[nodiscard]] bool validates() const { return stale && stale->terms().has_validator; }
 };
+
+// For us alone: no client sees it.
+inline constexpr std::string_view kSurrogateControl = "surrogate-control";
 
 // The request to the origin for what `head` asks: the whole, unconditionally, or on condition that
 // `validates` has changed. Fields that would make the answer another one, but are no part of the
