@@ -1,0 +1,25 @@
+// The key of an item on the wire, made from any text; and times as servers take them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace clockwise::memcached {
+
+// 1 to 250 octets, none of them a blank or a control character below it.
+[[nodiscard]] bool is_key(std::string_view key) noexcept;
+
+// Appends `text`, each octet up to 0x20 and each % as %XX in upper case: what nginx makes of the
+// variables in memcached_key, so that no octet can end the key or the line.
+void append_escaped(std::string_view text, std::string& key);
+
+// A key of more than 250 octets becomes its first 217, a ~, and 32 hexadecimal digits: the first
+// half of its SHA-256. False: it was short enough.
+bool digest_if_long(std::string& key);
+
+// What is sent as exptime so that an item lives for `seconds`: above 30 days a server takes it as
+// a time of day, which it then has to be. 0: for ever. REQUIRES: seconds >= 0.
+[[nodiscard]] std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept;
+
+}  // namespace clockwise::memcached
