@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<Choice<bool>, 2> kStores{{{"memory", true}, {"memcached", {}}}};
+constexpr std::array<Choice<bool>, 2> kStores{{{"memory", false}, {"memcached", true}}};
 constexpr std::array<Choice<bool>, 2> kRequestControl{{{"ignore", false}, {"honour", true}}};
 constexpr std::array<Choice<Cache::SetCookie>, 3> kSetCookie{{{"bypass", Cache::SetCookie::bypass},
                                                               {"store", Cache::SetCookie::store},
@@ -95,13 +95,36 @@ void read_keys(MapReader& map, Cache& cache) {
   map.read("show_key", on_off(cache.show_key));
 }
 
+// It begins keys of at most 250 bytes.
+void read_namespace(const Field& field, std::string& out) {
+  std::string text;
+  read_text(field, text, Empty::refused);
+  if (text.empty()) return;
+  if (const auto name = parse_name(text))
+    out = *name;
+  else
+    field.error(name.error().message);
+}
+
+// The pool that the second store is; it is looked up once all pools are known.
+void read_pool(MapReader& map, Cache& cache) {
+  bool memcached = false;
+  map.read("store", choice(memcached, kStores));
+  if (!memcached) {
+    for (const std::string_view key : {"pool", "namespace", "pool_budget"})
+      map.refuse(key, "belongs to store: memcached");
+    return;
+  }
+  map.require("pool", text(cache.pool.emplace(), Empty::refused));
+  map.read("namespace", [&](const Field& f) { read_namespace(f, cache.pool_namespace); });
+  map.read("pool_budget", duration(cache.pool_budget, 1ms));
+}
+
 Cache read_cache(const Field& field, std::string name) {
   Cache cache;
   cache.name = std::move(name);
-  bool memory = true;
   MapReader map(field);
-  map.read("store", choice(memory, kStores));
-  map.refuse("pool");
+  read_pool(map, cache);
   read_sizes(map, cache);
   read_lifetimes(map, cache);
   read_fetching(map, cache);
@@ -146,6 +169,21 @@ void read_cache_name(const Field& field, std::span<const std::string_view> cache
                      std::optional<std::string>& out) {
   if (is_off(field)) return out.reset();
   read_reference(field, "cache", caches, out.emplace());
+}
+
+void check_pools_of_caches(const Field& field, const Config& config) {
+  std::vector<std::string_view> known;
+  for (const Pool& pool : config.pools)
+    if (pool.protocol == Protocol::memcached) known.push_back(pool.name);
+  for (const Entry& entry : field.node().entries) {
+    const Field cache = field.child(entry);
+    if (cache.node().kind != Kind::map) continue;
+    for (const Entry& setting : cache.node().entries) {
+      if (setting.key != "pool") continue;
+      std::string ignored;
+      read_reference(cache.child(setting), "pool of memcached servers", known, ignored);
+    }
+  }
 }
 
 void warn_of_unused_caches(const Field& field, const Config& config) {

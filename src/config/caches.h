@@ -15,6 +15,10 @@ namespace clockwise::config {
 void read_cache_name(const Field& field, std::span<const std::string_view> caches,
                      std::optional<std::string>& out);
 
+// Reports a `pool` that is none of memcached servers. `field` is what `config.caches` was read
+// from.
+void check_pools_of_caches(const Field& field, const Config& config);
+
 // Of caches that take memory in nobody's service. `field` is what `config.caches` was read from.
 void warn_of_unused_caches(const Field& field, const Config& config);
 

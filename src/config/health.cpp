@@ -61,16 +61,28 @@ void read_host(const Field& field, std::string& out) {
     out = host;
 }
 
+// What is asked for, and which answers are good.
+void read_request(MapReader& map, Health& read) {
+  map.read("path", [&](const Field& f) { read_path(f, read.path); });
+  map.read("method", choice(read.method, kMethods()));
+  map.read("host", [&](const Field& f) { read_host(f, read.host); });
+  map.read("status", [&](const Field& f) { read_status(f, read.status); });
+  map.read("body", text(read.body, Empty::allowed));
+}
+
 }  // namespace
 
-void read_health(const Field& field, std::optional<Health>& health) {
+void read_health(const Field& field, Protocol protocol, std::optional<Health>& health) {
   if (is_off(field)) return health.reset();
   Health read;
   std::optional<Field> timeout;
   MapReader map(field);
-  map.read("path", [&](const Field& f) { read_path(f, read.path); });
-  map.read("method", choice(read.method, kMethods()));
-  map.read("host", [&](const Field& f) { read_host(f, read.host); });
+  if (protocol == Protocol::http) {
+    read_request(map, read);
+  } else {
+    for (const std::string_view key : {"path", "method", "host", "status", "body"})
+      map.refuse(key, "is not for memcached servers: they are asked for their version");
+  }
   map.read("port", integer(read.port, 0, 65'535));
   map.read("interval", duration(read.interval, 10ms));
   map.read("jitter", share(read.jitter));
@@ -80,8 +92,6 @@ void read_health(const Field& field, std::optional<Health>& health) {
   });
   map.read("rise", integer(read.rise, 1, 1'000));
   map.read("fall", integer(read.fall, 1, 1'000));
-  map.read("status", [&](const Field& f) { read_status(f, read.status); });
-  map.read("body", text(read.body, Empty::allowed));
   map.finish();
   // A check must have ended before the next one begins.
   if (timeout && read.timeout > read.interval)

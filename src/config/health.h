@@ -6,7 +6,7 @@
 
 namespace clockwise::config {
 
-void read_health(const Field& field, std::optional<Health>& health);
+void read_health(const Field& field, Protocol protocol, std::optional<Health>& health);
 void read_outlier(const Field& field, std::optional<Outlier>& outlier);
 
 }  // namespace clockwise::config

@@ -11,7 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
+constexpr std::array<Choice<Protocol>, 2> kProtocols{
+    {{"http", Protocol::http}, {"memcached", Protocol::memcached}}};
 constexpr std::array<Choice<ForwardedStyle>, 3> kForwardedStyles{
     {{"x-forwarded-for", ForwardedStyle::x_forwarded_for},
      {"forwarded", ForwardedStyle::forwarded},
@@ -33,28 +34,6 @@ void read_max_connections(const Field& field, std::uint32_t& out) {
     field.error("is not a whole number from 1 to 10000000, or auto");
   else
     integer(out, 1, 10'000'000)(field);
-}
-
-void read_limits(const Field& field, Limits& limits) {
-  MapReader map(field);
-  map.read("max_connections",
-           [&](const Field& f) { read_max_connections(f, limits.max_connections); });
-  map.read("per_client", integer(limits.per_client, 0, 10'000'000));
-  map.read("requests", integer(limits.requests, 0, 1'000'000'000));
-  map.read("pipelined", integer(limits.pipelined, 1, 10'000));
-  map.read("header_size", size(limits.header_size, 1ULL << 10, 1ULL << 20));
-  std::optional<Field> uri;
-  map.read("uri_size", [&](const Field& f) {
-    size(limits.uri_size, 1ULL << 8, 1ULL << 20)(f);
-    uri = f;
-  });
-  map.read("headers", integer(limits.headers, 1, 10'000));
-  map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
-  map.finish();
-  if (uri && limits.uri_size > limits.header_size)
-    uri->error("is more than limits.header_size, of which the target is a part");
-  else
-    limits.uri_size = std::min(limits.uri_size, limits.header_size);
 }
 
 void read_first_byte(const Field& field, std::optional<milliseconds>& out) {
@@ -93,11 +72,77 @@ void read_forwarded(const Field& field, Forwarded& forwarded) {
   map.finish();
 }
 
-Listed read_listener(const Field& field, std::span<const std::string_view> pools,
+// What clients of HTTP can be limited in.
+void read_http_limits(MapReader& map, Limits& limits) {
+  map.read("requests", integer(limits.requests, 0, 1'000'000'000));
+  map.read("pipelined", integer(limits.pipelined, 1, 10'000));
+  map.read("header_size", size(limits.header_size, 1ULL << 10, 1ULL << 20));
+  std::optional<Field> uri;
+  map.read("uri_size", [&](const Field& f) {
+    size(limits.uri_size, 1ULL << 8, 1ULL << 20)(f);
+    uri = f;
+  });
+  map.read("headers", integer(limits.headers, 1, 10'000));
+  map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
+  if (uri && limits.uri_size > limits.header_size)
+    uri->error("is more than limits.header_size, of which the target is a part");
+  else
+    limits.uri_size = std::min(limits.uri_size, limits.header_size);
+}
+
+void read_memcached_limits(MapReader& map, Limits& limits) {
+  map.read("unanswered", size(limits.unanswered, 1ULL << 10, 1ULL << 40));
+  map.read("unsent", size(limits.unsent, 1ULL << 10, 1ULL << 40));
+  map.read("buffered", size(limits.buffered, 1ULL << 20, 1ULL << 50));
+}
+
+void read_limits(const Field& field, Protocol protocol, Limits& limits) {
+  MapReader map(field);
+  map.read("max_connections",
+           [&](const Field& f) { read_max_connections(f, limits.max_connections); });
+  map.read("per_client", integer(limits.per_client, 0, 10'000'000));
+  if (protocol == Protocol::http)
+    read_http_limits(map, limits);
+  else
+    read_memcached_limits(map, limits);
+  map.finish();
+}
+
+void read_memcached_timeouts(const Field& field, ListenerTimeouts& timeouts) {
+  MapReader map(field);
+  map.read("body", duration(timeouts.body, 1ms));
+  map.read("idle", duration(timeouts.idle, 0ms));
+  map.read("write", duration(timeouts.write, 1ms));
+  map.finish();
+}
+
+// The pools that a listener may hand its clients' requests to.
+std::vector<std::string_view> pools_for(Protocol protocol, std::span<const Pool> pools) {
+  std::vector<std::string_view> names;
+  for (const Pool& pool : pools)
+    if (protocol == Protocol::http || pool.protocol == Protocol::memcached)
+      names.push_back(pool.name);
+  return names;
+}
+
+void read_of_http(MapReader& map, Listener& listener) {
+  map.read("timeouts", [&](const Field& f) { read_timeouts(f, listener.timeouts); });
+  map.read("forwarded", [&](const Field& f) { read_forwarded(f, listener.forwarded); });
+  map.read("debug_headers", on_off(listener.debug_headers));
+}
+
+void read_of_memcached(MapReader& map, Listener& listener) {
+  // Clients keep their connections, and do not expect to lose them.
+  listener.timeouts.idle = 0ms;
+  map.read("timeouts", [&](const Field& f) { read_memcached_timeouts(f, listener.timeouts); });
+  map.refuse("forwarded", "is not for memcached: no line says for whom a request is");
+  map.refuse("debug_headers", "is not for memcached: its answers have no headers");
+}
+
+Listed read_listener(const Field& field, std::span<const Pool> all_pools,
                      std::span<const std::string_view> caches) {
   Listed out{.listener = {}, .name = field.place(), .address = field.place(), .field = field};
   Listener& listener = out.listener;
-  bool protocol = true;
   MapReader map(field);
   map.require("name", [&](const Field& f) {
     out.name = f.place();
@@ -107,15 +152,20 @@ Listed read_listener(const Field& field, std::span<const std::string_view> pools
     out.address = f.place();
     address(listener.address, PortRule::listening)(f);
   });
-  map.read("protocol", choice(protocol, kProtocols));
-  map.require("pool", [&](const Field& f) { read_reference(f, "pool", pools, listener.pool); });
-  map.read("routes", [&](const Field& f) { listener.routes = read_routes(f, pools, caches); });
+  map.read("protocol", choice(listener.protocol, kProtocols));
+  const Protocol protocol = listener.protocol;
+  const std::vector<std::string_view> pools = pools_for(protocol, all_pools);
+  const std::string_view kind = protocol == Protocol::http ? "pool" : "pool of memcached servers";
+  map.require("pool", [&](const Field& f) { read_reference(f, kind, pools, listener.pool); });
+  map.read("routes",
+           [&](const Field& f) { listener.routes = read_routes(f, protocol, pools, caches); });
   map.read("tls", only_off);
   map.read("proxy_protocol", only_off);
-  map.read("limits", [&](const Field& f) { read_limits(f, listener.limits); });
-  map.read("timeouts", [&](const Field& f) { read_timeouts(f, listener.timeouts); });
-  map.read("forwarded", [&](const Field& f) { read_forwarded(f, listener.forwarded); });
-  map.read("debug_headers", on_off(listener.debug_headers));
+  map.read("limits", [&](const Field& f) { read_limits(f, protocol, listener.limits); });
+  if (protocol == Protocol::http)
+    read_of_http(map, listener);
+  else
+    read_of_memcached(map, listener);
   map.refuse("role");
   map.refuse("origin");
   map.finish();
@@ -166,7 +216,7 @@ constexpr std::size_t kMaxListeners = 1'000;
 
 }  // namespace
 
-std::vector<Listener> read_listeners(const Field& field, std::span<const std::string_view> pools,
+std::vector<Listener> read_listeners(const Field& field, std::span<const Pool> pools,
                                      std::span<const std::string_view> caches,
                                      const Address& admin) {
   std::vector<Listener> listeners;

@@ -147,12 +147,13 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   });
   map.require("listeners", [&](const Field& f) {
     config.listeners =
-        read_listeners(f, names_of(config.pools), names_of(config.caches), config.admin.address);
+        read_listeners(f, config.pools, names_of(config.caches), config.admin.address);
   });
   map.read("access_log", [&](const Field& f) { read_access_log(f, files, config.access_log); });
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
   map.read("state_dir", [&](const Field& f) { read_state_dir(f, files, config.state_dir); });
   map.finish();
+  if (caches) check_pools_of_caches(*caches, config);
   if (caches) warn_of_unused_caches(*caches, config);
   return config;
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
+// What is spoken: by the clients of a listener, by the servers of a pool.
+enum class Protocol : std::uint8_t { http, memcached };
+
 struct Admin {
   Address address{.text = "127.0.0.1:9901", .host = "127.0.0.1", .port = 9901, .path = {}};
   std::string token;  // empty: calls that change something are accepted from loopback only
@@ -44,6 +48,12 @@ struct Limits {
   std::uint32_t uri_size = 16 * 1024;     // bytes of a request target; at most header_size
   std::uint32_t headers = 100;            // field lines of one head; bounds work per request
   std::uint64_t body_size = 0;            // bytes; 0 = no limit, bodies are streamed
+  // Of a listener that speaks memcached, bytes of one client: requests without an answer yet, and
+  // answers that it has not taken. Beyond, its next request is not read.
+  std::uint64_t unanswered = 1ULL << 20;
+  std::uint64_t unsent = 1ULL << 20;
+  // The same, of all clients of a worker together.
+  std::uint64_t buffered = 256ULL << 20;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -53,7 +63,7 @@ struct ListenerTimeouts {
   std::optional<milliseconds> first_byte;
   milliseconds header{10'000};  // for a whole request head, from its first byte
   milliseconds body{30'000};    // between two reads of a request body
-  milliseconds idle{60'000};    // a keep-alive connection without a request
+  milliseconds idle{60'000};    // a connection without a request; 0 (memcached only): no limit
   milliseconds write{30'000};   // no progress while sending to the client
   milliseconds request{0};      // for a whole request, head and body; 0: no limit
 
@@ -75,10 +85,11 @@ struct Forwarded {
   friend bool operator==(const Forwarded&, const Forwarded&) = default;
 };
 
-// Where some requests of a listener go: those that have all that is set of the first two.
+// Where some requests of a listener go: those that have all that is set of the first three.
 struct Route {
   std::string host;  // in lower case, without port; "*.example.com": one label more, or several
   std::string path_prefix;           // octet by octet as received
+  std::string key_prefix;            // of a listener that speaks memcached, which has only this
   std::string pool;                  // names an entry of Config::pools
   std::optional<std::string> cache;  // instead of the pool's; empty text: none
 
@@ -88,6 +99,7 @@ struct Route {
 struct Listener {
   std::string name;
   Address address;
+  Protocol protocol = Protocol::http;
   std::string pool;           // names an entry of Config::pools
   std::vector<Route> routes;  // the first that a request matches; none of them: `pool`
   Limits limits;
@@ -126,9 +138,13 @@ struct Ring {
   // Query parameters that {uri:normalized} drops; may end in *. As a set: sorted, each once, and
   // none where `key` has no {uri:normalized}. Equal lists leave out the same.
   std::vector<std::string> key_ignore;
+  // Distinct servers that hold each item of a memcached pool.
+  std::uint32_t replicas = 1;
 
   friend bool operator==(const Ring&, const Ring&) = default;
 };
+
+inline constexpr std::uint32_t kMaxReplicas = 16;
 
 // At most this many points in one pool: 64 MiB of positions and owners.
 inline constexpr std::uint32_t kMaxPoints = ring::kMaxPoints;
@@ -227,8 +243,46 @@ struct Handoff {
   friend bool operator==(const Handoff&, const Handoff&) = default;
 };
 
+// How a pool of memcached servers is used. Times below a second count where they are not lifetimes
+// of items, which servers take in seconds.
+struct Memcached {
+  enum class LongKey { hash, reject };
+  enum class Layout { raw, http };
+  enum class OnReturn { keep, distrust };
+
+  // In front of the pool: HTTP.
+  std::string key = "{path:decoded}?{query}";  // template of the key of an item
+  LongKey long_key = LongKey::hash;            // of more than 250 bytes
+  Layout layout = Layout::raw;  // of a value: the body, or a whole answer with its head
+  std::uint32_t gzip_flag = 2;  // bits of an item's flags that say it is gzip; 0: none does
+  bool etag = true;             // the unique of an item as ETag
+  std::string default_type = "application/octet-stream";
+  std::map<std::string, std::string> types;  // Content-Type by extension of the path
+  bool writable = false;                     // PUT and DELETE
+  milliseconds ttl{0};           // of what is stored without a word about it; 0: until evicted
+  milliseconds max_ttl{0};       // 0: no cap
+  bool fill = false;             // what the fallback answers is stored
+  milliseconds negative_ttl{0};  // of its 404 and 410; 0: not stored
+  milliseconds budget{50};       // time that the pool may cost before the fallback is asked
+
+  // In front of the pool: memcached.
+  bool error_on_read = false;  // a get that no server answers is an error, not a miss
+  bool allow_flush = false;    // flush_all reaches the servers
+  std::string hash_namespace;  // a prefix of keys that the ring does not hash
+
+  // The servers.
+  std::uint32_t server_connections = 1;  // pipelined, for each server and worker
+  std::uint32_t down_after = 3;          // failures in a row; then it is asked by probes only
+  milliseconds retry_interval{500};      // between two of them
+  milliseconds failover_ttl{10'000};     // longest life of what a stand-in stores
+  OnReturn on_return = OnReturn::keep;   // what a server that was away holds still
+
+  friend bool operator==(const Memcached&, const Memcached&) = default;
+};
+
 struct Pool {
   std::string name;
+  Protocol protocol = Protocol::http;
   Ring ring;
   std::vector<Server> servers;              // in the order of the file
   std::optional<std::string> servers_file;  // set: `servers` came from this path (resolved)
@@ -244,7 +298,9 @@ struct Pool {
   double panic = 0.5;  // with a smaller share of the servers usable, health is left out of account
   Failover failover = Failover::next;
   std::optional<Hedge> hedge;
-  std::optional<std::string> cache;  // names an entry of Config::caches
+  std::optional<std::string> fallback;  // names a pool of http: asked where this one has no answer
+  std::optional<std::string> cache;     // names an entry of Config::caches
+  Memcached memcached;                  // of a pool that speaks it
 
   friend bool operator==(const Pool&, const Pool&) = default;
 };
@@ -254,6 +310,12 @@ struct Cache {
   enum class SetCookie { bypass, store, strip };
 
   std::string name;
+  // A second store behind the one in memory, which other proxies may share: a pool of memcached
+  // servers.
+  std::optional<std::string> pool;
+  std::string pool_namespace = "clockwise";  // begins each key there
+  milliseconds pool_budget{20};              // so long a look-up there may take, then it is a miss
+
   std::uint64_t size = 512ULL << 20;      // bytes of all that it holds, heads and index too
   std::uint64_t max_object = 8ULL << 20;  // bytes of one answer; at most a quarter of `size`
 

@@ -7,6 +7,7 @@
 #include "config/attempts.h"
 #include "config/caches.h"
 #include "config/health.h"
+#include "config/memcached.h"
 #include "config/ring.h"
 #include "config/servers.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<Choice<bool>, 2> kProtocols{{{"http", true}, {"memcached", {}}}};
+constexpr std::array<Choice<Protocol>, 2> kProtocols{
+    {{"http", Protocol::http}, {"memcached", Protocol::memcached}}};
 constexpr std::array<Choice<bool>, 4> kHandoffModes{
     {{"none", true}, {"ramp", {}}, {"warm", {}}, {"copy", {}}}};
 constexpr std::array<Choice<Failover>, 2> kFailover{
@@ -110,35 +112,77 @@ class Membership {
   const WrittenRing& ring_;
 };
 
+void read_of_http(MapReader& map, Pool& pool, std::span<const std::string_view> caches) {
+  map.read("retry", [&](const Field& f) { read_retry(f, pool.retry); });
+  map.read("hedge", [&](const Field& f) { read_hedge(f, pool.hedge); });
+  map.read("fallback", only_off);
+  map.read("memcached", only_off);
+  map.read("cache", [&](const Field& f) { read_cache_name(f, caches, pool.cache); });
+}
+
+void read_fallback(const Field& field, std::optional<std::string>& out) {
+  if (is_off(field)) return out.reset();
+  read_text(field, out.emplace(), Empty::refused);
+}
+
+void read_of_memcached(MapReader& map, Pool& pool) {
+  // What may be repeated follows from the command, and is, once, on a connection that had died.
+  map.read("retry", only_off);
+  map.read("hedge", only_off);
+  map.read("fallback", [&](const Field& f) { read_fallback(f, pool.fallback); });
+  map.read("cache", only_off);
+  map.read("memcached", [&](const Field& f) {
+    read_memcached(f, pool.memcached);
+    if (pool.memcached.fill && !pool.fallback)
+      f.problem("fill needs a fallback: the pool whose answers are stored");
+  });
+}
+
 Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,
                std::span<const std::string_view> caches) {
   Pool pool;
   pool.name = std::move(name);
-  bool protocol = true;
-  WrittenRing ring;
   MapReader map(field);
-  map.read("protocol", choice(protocol, kProtocols));
-  map.read("ring", [&](const Field& f) { ring = read_ring(f); });
+  map.read("protocol", choice(pool.protocol, kProtocols));
+  const bool memcached = pool.protocol == Protocol::memcached;
+  if (memcached) begin_memcached_pool(pool);
+  WrittenRing ring = default_ring(pool.protocol);
+  map.read("ring", [&](const Field& f) { ring = read_ring(f, pool.protocol); });
   pool.ring = ring.ring;
   Membership(pool, files, ring).read(field, map);
   map.read("handoff", [&](const Field& f) { read_handoff(f, pool.handoff); });
   map.read("max_remap", share(pool.max_remap));
   map.read("max_shrink", share(pool.max_shrink));
-  map.read("health", [&](const Field& f) { read_health(f, pool.health); });
+  map.read("health", [&](const Field& f) { read_health(f, pool.protocol, pool.health); });
   map.read("outlier", [&](const Field& f) { read_outlier(f, pool.outlier); });
   map.read("panic", share(pool.panic));
-  map.read("retry", [&](const Field& f) { read_retry(f, pool.retry); });
   map.read("timeouts", [&](const Field& f) { read_timeouts(f, pool.timeouts); });
   map.read("resolve", choice(pool.resolve, kResolve));
   map.read("connections", [&](const Field& f) { read_connections(f, pool.connections); });
   map.read("tls", only_off);
   map.read("failover", choice(pool.failover, kFailover));
-  map.read("hedge", [&](const Field& f) { read_hedge(f, pool.hedge); });
-  map.read("fallback", only_off);
-  map.read("memcached", only_off);
-  map.read("cache", [&](const Field& f) { read_cache_name(f, caches, pool.cache); });
+  if (memcached)
+    read_of_memcached(map, pool);
+  else
+    read_of_http(map, pool, caches);
   map.finish();
   return pool;
+}
+
+void check_fallbacks(const Field& field, const std::vector<Pool>& pools) {
+  std::vector<std::string_view> known;
+  for (const Pool& pool : pools)
+    if (pool.protocol == Protocol::http) known.push_back(pool.name);
+  for (const Entry& entry : field.node().entries) {
+    const Field pool = field.child(entry);
+    if (pool.node().kind != Kind::map) continue;
+    for (const Entry& setting : pool.node().entries) {
+      if (setting.key != "fallback") continue;
+      const Field name = pool.child(setting);
+      std::string ignored;
+      if (!is_off(name)) read_reference(name, "pool of HTTP servers", known, ignored);
+    }
+  }
 }
 
 }  // namespace
@@ -158,6 +202,7 @@ std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files,
     pools.push_back(read_pool(f, key, files, caches));
   });
   map.finish();
+  check_fallbacks(field, pools);
   std::sort(pools.begin(), pools.end(),
             [](const Pool& a, const Pool& b) { return a.name < b.name; });
   return pools;

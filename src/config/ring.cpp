@@ -135,7 +135,8 @@ std::uint32_t width_of(std::string_view hash) {
 // `ring:` up to its last key.
 class RingReader {
  public:
-  explicit RingReader(const Field& field) : map_(field) {}
+  RingReader(const Field& field, Protocol protocol)
+      : map_(field), memcached_(protocol == Protocol::memcached), out_(default_ring(protocol)) {}
 
   WrittenRing read() {
     map_.read("scheme", [&](const Field& f) { read_scheme(f); });
@@ -144,11 +145,12 @@ class RingReader {
     for (const Parameter& parameter : kParameters) read_parameter(parameter);
     check_together();
     fill_in();
-    map_.read("key", [&](const Field& f) { read_key(f, out_.ring.key); });
-    map_.read("key_ignore",
-              [&](const Field& f) { read_key_ignore(f, out_.ring.key, out_.ring.key_ignore); });
+    read_keys();
     map_.read("hash_tag", [&](const Field& f) { read_hash_tag(f, scheme_.hash_tag); });
-    map_.read("replicas", only(std::uint64_t{1}));
+    if (memcached_)
+      map_.read("replicas", integer(out_.ring.replicas, 1, kMaxReplicas));
+    else
+      map_.read("replicas", only(std::uint64_t{1}));
     map_.read("bounded_load", only_off);
     map_.read("hot_keys", only_off);
     map_.finish();
@@ -156,6 +158,18 @@ class RingReader {
   }
 
  private:
+  void read_keys() {
+    if (memcached_) {
+      constexpr std::string_view kWhy =
+          "is not for a memcached pool: the ring hashes the key of the item, memcached.key";
+      map_.refuse("key", kWhy);
+      return map_.refuse("key_ignore", kWhy);
+    }
+    map_.read("key", [&](const Field& f) { read_key(f, out_.ring.key); });
+    map_.read("key_ignore",
+              [&](const Field& f) { read_key_ignore(f, out_.ring.key, out_.ring.key_ignore); });
+  }
+
   void read_scheme(const Field& field) {
     out_.scheme = field;
     std::vector<std::string_view> names;
@@ -219,6 +233,7 @@ class RingReader {
   };
 
   MapReader map_;
+  const bool memcached_;
   WrittenRing out_;
   ring::Scheme& scheme_ = out_.ring.scheme;
   std::vector<Written> written_;
@@ -234,6 +249,18 @@ std::string belongs_to(const std::function<bool(const ring::SchemeFacts&)>& take
   return fmt::format("belongs to scheme {}, not to {}", list_of(names), chosen.name);
 }
 
-WrittenRing read_ring(const Field& field) { return RingReader(field).read(); }
+WrittenRing read_ring(const Field& field, Protocol protocol) {
+  return RingReader(field, protocol).read();
+}
+
+WrittenRing default_ring(Protocol protocol) {
+  WrittenRing ring;
+  if (protocol == Protocol::http) return ring;
+  ring.ring.scheme.placement = ring::Placement::ketama;
+  ring.facts = &ring::facts(ring::Placement::ketama);
+  if (ring.facts->default_points != 0) ring.ring.scheme.points = ring.facts->default_points;
+  if (!ring.facts->hashes.empty()) ring.ring.scheme.hash = ring.facts->hashes.front();
+  return ring;
+}
 
 }  // namespace clockwise::config

@@ -21,7 +21,9 @@ struct WrittenRing {
 // The parameters may stand before the scheme. Each is judged by it: one that belongs to other
 // schemes is a problem that names them. `hash` and `avalanche` that are left out get the values
 // that the scheme takes then, so that equal rings are equal.
-[[nodiscard]] WrittenRing read_ring(const Field& field);
+[[nodiscard]] WrittenRing read_ring(const Field& field, Protocol protocol);
+// Of a pool that says nothing about it.
+[[nodiscard]] WrittenRing default_ring(Protocol protocol);
 
 // "belongs to scheme A, B or C, not to D": what is refused because the chosen scheme does not take
 // it.

@@ -45,7 +45,16 @@ void read_path_prefix(const Field& field, std::string_view text, std::string& ou
     field.error("is not how a path begins: with /, and with no blank, ? or # in it");
 }
 
-void read_match(const Field& field, Route& route) {
+// Octets that a key can have.
+void read_key_prefix(const Field& field, std::string_view text, std::string& out) {
+  if (text.size() <= 250 &&
+      std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) > 0x20; }))
+    out = text;
+  else
+    field.error("is not how a key begins: up to 250 bytes without blanks");
+}
+
+void read_match(const Field& field, Protocol protocol, Route& route) {
   bool any = true;  // as far as is written, right or wrong
   const auto part = [&](auto read, std::string& out) {
     return [&any, &out, read](const Field& f) {
@@ -56,10 +65,19 @@ void read_match(const Field& field, Route& route) {
     };
   };
   MapReader map(field);
-  map.read("host", part(read_host, route.host));
-  map.read("path_prefix", part(read_path_prefix, route.path_prefix));
+  if (protocol == Protocol::http) {
+    map.read("host", part(read_host, route.host));
+    map.read("path_prefix", part(read_path_prefix, route.path_prefix));
+    map.refuse("key_prefix", "is for listeners that speak memcached");
+  } else {
+    map.read("key_prefix", part(read_key_prefix, route.key_prefix));
+    map.refuse("host", "is for listeners that speak HTTP");
+    map.refuse("path_prefix", "is for listeners that speak HTTP");
+  }
   map.finish();
-  if (any && map.is_map()) field.problem("names neither a host nor a path_prefix");
+  if (any && map.is_map())
+    field.problem(protocol == Protocol::http ? "names neither a host nor a path_prefix"
+                                             : "names no key_prefix");
 }
 
 void read_cache_of_route(const Field& field, std::span<const std::string_view> caches,
@@ -68,13 +86,16 @@ void read_cache_of_route(const Field& field, std::span<const std::string_view> c
   if (!route.cache) route.cache = "";
 }
 
-Route read_route(const Field& field, std::span<const std::string_view> pools,
+Route read_route(const Field& field, Protocol protocol, std::span<const std::string_view> pools,
                  std::span<const std::string_view> caches) {
   Route route;
   MapReader map(field);
-  map.require("match", [&](const Field& f) { read_match(f, route); });
+  map.require("match", [&](const Field& f) { read_match(f, protocol, route); });
   map.require("pool", [&](const Field& f) { read_reference(f, "pool", pools, route.pool); });
-  map.read("cache", [&](const Field& f) { read_cache_of_route(f, caches, route); });
+  if (protocol == Protocol::http)
+    map.read("cache", [&](const Field& f) { read_cache_of_route(f, caches, route); });
+  else
+    map.refuse("cache", "is for listeners that speak HTTP");
   map.finish();
   return route;
 }
@@ -85,7 +106,8 @@ bool covers_host(std::string_view wide, std::string_view narrow) {
 }
 
 bool covers(const Route& wide, const Route& narrow) {
-  return covers_host(wide.host, narrow.host) && narrow.path_prefix.starts_with(wide.path_prefix);
+  return covers_host(wide.host, narrow.host) && narrow.path_prefix.starts_with(wide.path_prefix) &&
+         narrow.key_prefix.starts_with(wide.key_prefix);
 }
 
 void warn_of_unreached(const std::vector<Field>& items, const std::vector<Route>& routes) {
@@ -103,7 +125,8 @@ void warn_of_unreached(const std::vector<Field>& items, const std::vector<Route>
 
 }  // namespace
 
-std::vector<Route> read_routes(const Field& field, std::span<const std::string_view> pools,
+std::vector<Route> read_routes(const Field& field, Protocol protocol,
+                               std::span<const std::string_view> pools,
                                std::span<const std::string_view> caches) {
   std::vector<Route> routes;
   const std::optional<std::vector<Field>> items = field.items();
@@ -112,7 +135,7 @@ std::vector<Route> read_routes(const Field& field, std::span<const std::string_v
     field.problem(fmt::format("has more than {} routes", kMaxRoutes));
     return routes;
   }
-  for (const Field& item : *items) routes.push_back(read_route(item, pools, caches));
+  for (const Field& item : *items) routes.push_back(read_route(item, protocol, pools, caches));
   warn_of_unreached(*items, routes);
   return routes;
 }

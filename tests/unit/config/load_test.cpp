@@ -171,8 +171,8 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(web.forwarded, (Forwarded{{{"10.0.0.0/8"}, {"::1/128"}}, ForwardedStyle::forwarded}));
   EXPECT_TRUE(web.debug_headers);
   EXPECT_THAT(web.routes,
-              ElementsAre(Route{"img.example.com", "/thumb/", "a", std::nullopt},
-                          Route{"*.example.com", "", "b", "y"}, Route{"", "/raw/", "b", ""}));
+              ElementsAre(Route{"img.example.com", "/thumb/", "", "a", std::nullopt},
+                          Route{"*.example.com", "", "", "b", "y"}, Route{"", "/raw/", "", "b", ""}));
   ASSERT_EQ(config.pools.size(), 2U);
   EXPECT_EQ(config.pools[0].name, "a");  // sorted
   const Pool& b = config.pools[1];
@@ -206,6 +206,7 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   y.heuristic = 0.2;
   y.targeted.clear();
   const Cache z{.name = "z",
+                .pool = std::nullopt,
                 .size = 2ULL << 30,
                 .max_object = 1ULL << 20,
                 .default_ttl = 1s,
