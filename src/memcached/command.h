@@ -60,12 +60,12 @@ struct Command {
   Verb verb = Verb::get;
   std::uint32_t line_size = 0;  // with its end; what comes after that is the data block, if any
   std::string_view key;         // the first one, as on the wire; empty where the verb has none
-  // Behind the key: the further keys of a retrieval (see next_word), the flags of a meta command,
-  // the arguments of stats, verbosity and flush_all.
+  // Behind the key: the further keys of a retrieval (see next_word), the flags of a meta command.
+  // Of a verb without a key: its arguments.
   std::string_view rest;
   std::uint32_t keys = 0;    // of a retrieval
-  std::uint32_t flags = 0;   // of a storage command
-  std::int64_t exptime = 0;  // of a storage command, touch, gat and gats; delay of flush_all
+  std::uint32_t flags = 0;   // of a storage command; those of ms are words in `rest`
+  std::int64_t exptime = 0;  // the same; of touch, gat and gats; delay of flush_all
   std::uint32_t length = 0;  // of the data block without its CRLF
   std::uint64_t number = 0;  // of cas: the unique; of incr and decr: the amount
   bool noreply = false;      // the last word of the line said so
@@ -76,16 +76,17 @@ struct Command {
 enum class Scanned : std::uint8_t {
   more,     // the line has no end yet
   command,  // `command` is filled
-  refused,  // the client gets `answer`; the line is over
-  hopeless  // the same, and then the end of the connection
+  refused,  // the client gets `answer`; the line is over: command.line_size says where
+  hopeless  // the client gets `answer`, if there is one, and then the end of the connection
 };
 
 struct Refusal {
-  std::string_view answer;  // a line with its CRLF; static
+  std::string_view answer;  // a line with its CRLF; static; empty: the binary protocol is spoken
   // The data block that follows the line is thrown away, so many octets with its CRLF; 0: what
   // follows is the next command, as a server takes it.
   std::uint64_t skip = 0;
-  // What a server does to the old value when it refuses so (set of one that is too large).
+  // What a server does to the old value of command.key when it refuses so: set and ms of one that
+  // is too large.
   bool deletes_key = false;
   bool silent = false;  // noreply: nothing is answered
 };
@@ -94,6 +95,8 @@ struct Refusal {
 inline constexpr std::size_t kMaxLine = 8 * 1024;
 inline constexpr std::size_t kMaxRetrievalLine = 2 * 1024 * 1024;
 inline constexpr std::size_t kMaxKey = 250;
+// The first octet of a request in the binary protocol, and of no command: hopeless.
+inline constexpr char kBinaryProtocol = '\x80';
 
 // The command at the front of `octets`. `scanned`: how many of them have been looked at before; 0
 // for the first call, then what the last one left. `largest_value`: what a server takes.
@@ -105,10 +108,12 @@ inline constexpr std::size_t kMaxKey = 250;
 [[nodiscard]] std::string_view next_word(std::string_view& words) noexcept;
 
 // What the ring hashes: of a key in base64 what it stands for, which is put into `scratch`.
+// REQUIRES: scan_command() took the command.
 [[nodiscard]] std::string_view ring_key(const Command& command, std::string& scratch);
 
 // The line of a command that is not a retrieval as a server gets it: single blanks, and without
-// noreply and q, since servers answer errors even to those. With its CRLF.
+// noreply and q, since servers answer errors even to those. With its CRLF. What a server passes
+// over is left out. REQUIRES: !is_retrieval(command.verb).
 void append_line(const Command& command, std::string& out);
 
 }  // namespace clockwise::memcached

@@ -1,0 +1,62 @@
+#include "memcached/key.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+
+#include "memcached/command.h"
+
+namespace clockwise::memcached {
+namespace {
+
+constexpr std::string_view kLowerHex = "0123456789abcdef";
+constexpr std::string_view kUpperHex = "0123456789ABCDEF";
+constexpr std::size_t kDigestOctets = 16;
+constexpr std::size_t kKept = kMaxKey - 1 - 2 * kDigestOctets;
+constexpr std::int64_t kLongestRelative = std::int64_t{30} * 24 * 60 * 60;
+// The server reads an exptime as a number of 32 bits.
+constexpr std::int64_t kLatest = std::numeric_limits<std::int32_t>::max();
+
+constexpr bool is_blank(char octet) noexcept { return static_cast<unsigned char>(octet) <= ' '; }
+
+void append_hex(unsigned char octet, std::string_view digits, std::string& text) {
+  text += digits[octet >> 4];
+  text += digits[octet & 15];
+}
+
+}  // namespace
+
+bool is_key(std::string_view key) noexcept {
+  return !key.empty() && key.size() <= kMaxKey && std::ranges::none_of(key, is_blank);
+}
+
+void append_escaped(std::string_view text, std::string& key) {
+  for (const char octet : text) {
+    if (!is_blank(octet) && octet != '%') {
+      key += octet;
+      continue;
+    }
+    key += '%';
+    append_hex(static_cast<unsigned char>(octet), kUpperHex, key);
+  }
+}
+
+bool digest_if_long(std::string& key) {
+  if (key.size() <= kMaxKey) return false;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  EVP_Digest(key.data(), key.size(), hash.data(), nullptr, EVP_sha256(), nullptr);
+  key.resize(kKept);
+  key += '~';
+  for (std::size_t i = 0; i < kDigestOctets; ++i) append_hex(hash[i], kLowerHex, key);
+  return true;
+}
+
+std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept {
+  if (seconds <= kLongestRelative) return seconds;
+  return unix_now >= kLatest - std::min(seconds, kLatest) ? kLatest : unix_now + seconds;
+}
+
+}  // namespace clockwise::memcached
