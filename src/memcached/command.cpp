@@ -206,7 +206,7 @@ Answer check_flag(std::string_view flag, Command& command, MetaFlags& flags) noe
 }
 
 // A flag is known by its first octet, and all of them are looked at: of several mistakes the last
-// one is named.
+// one is named, but for a bad F, to which a server gives no name.
 Answer check_flags(std::span<const std::string_view> words, Command& command,
                    MetaFlags& flags) noexcept {
   constexpr std::string_view kKnown = "bCcDFfhIJkLlMNOPqRsTtuv";
@@ -218,7 +218,7 @@ Answer check_flags(std::span<const std::string_view> words, Command& command,
     seen[flag] = true;
     if (kKnown.find(word.front()) == std::string_view::npos) return kBadFlag;
     const Answer wrong = check_flag(word, command, flags);
-    if (!wrong.empty()) answer = wrong;
+    if (!wrong.empty() && (answer.empty() || flag != 'F')) answer = wrong;
   }
   return answer;
 }
@@ -363,8 +363,9 @@ void append_rest(const Command& command, std::string& out) {
   if (!has_flags(verb) && verb != Verb::stats && verb != Verb::verbosity) return;
   std::string_view words = command.rest;
   for (std::string_view word = next_word(words); !word.empty(); word = next_word(words)) {
-    const bool quiet = has_flags(verb) ? word.front() == 'q' : word == "noreply";
-    if (!quiet) append_word(word, out);
+    const bool quiet = has_flags(verb) && word.front() == 'q';
+    const bool noreply = verb == Verb::verbosity && word == "noreply";
+    if (!quiet && !noreply) append_word(word, out);
   }
 }
 

@@ -1,0 +1,310 @@
+// Laws of the scanners: on every line of tests/golden/memcached, and on lines made of their words.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "memcached/base64.h"
+#include "memcached/command.h"
+#include "memcached/reply.h"
+#include "unit/memcached/golden.h"
+
+namespace clockwise::memcached {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr std::uint32_t kLargest = 1'000'000;
+
+// All that a scan says, as text: two scans agree when these are equal.
+std::string summary(const Command& command) {
+  std::string text(name_of(command.verb));
+  text.append("|").append(command.key).append("|").append(command.rest).append("|");
+  for (const std::uint64_t number :
+       {std::uint64_t{command.line_size}, std::uint64_t{command.keys}, std::uint64_t{command.flags},
+        static_cast<std::uint64_t>(command.exptime), std::uint64_t{command.length}, command.number,
+        std::uint64_t{command.noreply}, std::uint64_t{command.quiet},
+        std::uint64_t{command.base64_key}}) {
+    text += std::to_string(number) + "|";
+  }
+  return text;
+}
+
+std::string summary(Scanned scanned, const Command& command, const Refusal& refusal) {
+  if (scanned == Scanned::more) return "more";
+  if (scanned == Scanned::command) return summary(command);
+  std::string text(refusal.answer);
+  text += std::to_string(refusal.skip) + "|" + std::to_string(int{refusal.deletes_key}) + "|" +
+          std::to_string(int{refusal.silent});
+  if (scanned == Scanned::hopeless) return "hopeless|" + text;
+  if (refusal.deletes_key) text.append("|").append(command.key);
+  return std::to_string(command.line_size) + "|" + text;
+}
+
+std::string summary(ReplyScan scanned, const Reply& reply) {
+  if (scanned == ReplyScan::more) return "more";
+  if (scanned == ReplyScan::bad) return "bad";
+  std::string text(reply.line);
+  text.append("|").append(reply.key).append("|").append(reply.rest).append("|");
+  for (const std::uint64_t number :
+       {static_cast<std::uint64_t>(reply.kind), std::uint64_t{reply.size},
+        std::uint64_t{reply.flags}, std::uint64_t{reply.length}, reply.number,
+        std::uint64_t{reply.has_unique}}) {
+    text += std::to_string(number) + "|";
+  }
+  return text;
+}
+
+// `next()` says how many more octets come; `scan(prefix, seen)` is called as a connection would,
+// until it says something else than that it wants more.
+template <class Next, class Scan>
+std::string in_pieces(std::string_view octets, Next next, Scan scan) {
+  std::size_t seen = 0;
+  for (std::size_t size = next(); size < octets.size(); size += next()) {
+    const std::string said = scan(octets.substr(0, size), seen);
+    if (said != "more") return said;
+  }
+  return scan(octets, seen);
+}
+
+std::string command_of(std::string_view octets, std::size_t& seen) {
+  Command command;
+  Refusal refusal;
+  const Scanned scanned = scan_command(octets, kLargest, seen, command, refusal);
+  return summary(scanned, command, refusal);
+}
+
+std::string reply_of(std::string_view octets, std::size_t& seen) {
+  Reply reply;
+  const ReplyScan scanned = scan_reply(octets, kLargest, seen, reply);
+  return summary(scanned, reply);
+}
+
+std::size_t whole() { return std::string_view::npos / 2; }
+std::size_t one() { return 1; }
+
+// All that was sent, or answered.
+Texts recorded(std::string test::Case::* side) {
+  Texts all;
+  for (const char* name : {"storage", "retrieval", "changes", "meta", "stored_meta", "control"}) {
+    for (test::Case& one : test::golden(name).cases) all.push_back(std::move(one.*side));
+  }
+  return all;
+}
+
+TEST(CommandLaw, EveryCutOfARecordedLineGivesTheSame) {
+  for (const std::string& sent : recorded(&test::Case::sent)) {
+    ASSERT_EQ(in_pieces(sent, one, command_of), in_pieces(sent, whole, command_of)) << sent;
+  }
+}
+
+TEST(ReplyLaw, EveryCutOfARecordedAnswerGivesTheSame) {
+  for (const std::string& answered : recorded(&test::Case::answered)) {
+    if (answered.empty()) continue;
+    ASSERT_EQ(in_pieces(answered, one, reply_of), in_pieces(answered, whole, reply_of)) << answered;
+  }
+}
+
+// What a server has of the text behind the key: without what it passes over, and what we keep.
+std::string sent_rest(const Command& command) {
+  std::string text;
+  for (std::string_view rest = command.rest; !rest.empty();) {
+    const std::string_view word = next_word(rest);
+    const bool kept = command.verb == Verb::verbosity ? word != "noreply"
+                      : is_meta(command.verb)         ? !word.starts_with('q')
+                                                      : true;
+    if (!word.empty() && kept) text.append(text.empty() ? "" : " ").append(word);
+  }
+  switch (command.verb) {
+    case Verb::meta_debug:
+      return command.base64_key ? "b" : "";
+    case Verb::flush_all:
+      return command.exptime != 0 ? std::to_string(command.exptime) : "";
+    case Verb::meta_noop:
+    case Verb::version:
+    case Verb::quit:
+      return "";
+    default:
+      return text;
+  }
+}
+
+std::string sent_summary(Command command, const std::string& line) {
+  const std::string rest = sent_rest(command);
+  command.rest = rest;
+  command.line_size = static_cast<std::uint32_t>(line.size());
+  command.noreply = false;
+  command.quiet = false;
+  return summary(command);
+}
+
+void check_round_trip(std::string_view octets) {
+  Command command;
+  Refusal refusal;
+  std::size_t seen = 0;
+  if (scan_command(octets, kLargest, seen, command, refusal) != Scanned::command) return;
+  if (is_retrieval(command.verb)) return;
+  std::string line;
+  append_line(command, line);
+  Command again;
+  ASSERT_EQ(scan_command(line, kLargest, seen, again, refusal), Scanned::command) << line;
+  ASSERT_EQ(summary(again), sent_summary(command, line)) << line;
+  std::string twice;
+  append_line(again, twice);
+  ASSERT_EQ(twice, line);
+}
+
+TEST(CommandLaw, WhatAServerGetsIsTheSameCommand) {
+  for (const std::string& sent : recorded(&test::Case::sent)) check_round_trip(sent);
+}
+
+const Texts kWords = {
+    "get",
+    "gets",
+    "gat",
+    "gats",
+    "set",
+    "add",
+    "replace",
+    "append",
+    "prepend",
+    "cas",
+    "delete",
+    "incr",
+    "decr",
+    "touch",
+    "mg",
+    "ms",
+    "md",
+    "ma",
+    "me",
+    "mn",
+    "quit",
+    "version",
+    "stats",
+    "verbosity",
+    "k",
+    "flush_all",
+    "noreply",
+    "YWJj",
+    "0",
+    "1",
+    "-1",
+    "5",
+    "1000001",
+    "b",
+    "q",
+    "T30",
+    "O1",
+    "Tx",
+    "4294967296",
+    "key\t1",
+    "\xc3\xa9",
+    "2147483648",
+    std::string(250, 'k'),
+    std::string(251, 'k'),
+};
+const Texts kBlanks = {" ", " ", " ", "  ", "   ", "\t", std::string(1, '\0')};
+const Texts kEnds = {"\r\n", "\r\n", "\n", " \r\n", "\r\r\n", ""};
+
+std::string any_line() {
+  std::string line = *rc::gen::elementOf(kWords);
+  const int words = *rc::gen::inRange(0, 8);
+  for (int i = 0; i < words; ++i) {
+    line += *rc::gen::elementOf(kBlanks) + *rc::gen::elementOf(kWords);
+  }
+  return line + *rc::gen::elementOf(kEnds);
+}
+
+RC_GTEST_PROP(CommandLaw, CutsDoNotMatter, ()) {
+  const std::string sent = any_line() + any_line();
+  const auto next = [] { return *rc::gen::inRange<std::size_t>(1, 20); };
+  RC_ASSERT(in_pieces(sent, next, command_of) == in_pieces(sent, whole, command_of));
+}
+
+RC_GTEST_PROP(CommandLaw, AnyLineThatIsTakenIsSentAsTheSameCommand, ()) {
+  check_round_trip(any_line());
+}
+
+// A server never waits for more than a line, and is never told to skip more than the client said.
+RC_GTEST_PROP(CommandLaw, EveryLineHasAnEndAndAnAnswer, ()) {
+  const std::string sent = any_line();
+  Command command;
+  Refusal refusal;
+  std::size_t seen = 0;
+  const Scanned scanned = scan_command(sent, kLargest, seen, command, refusal);
+  RC_ASSERT((scanned == Scanned::more) == (sent.back() != '\n'));
+  if (scanned == Scanned::more) return;
+  RC_ASSERT(command.line_size == sent.size());
+  RC_ASSERT((scanned == Scanned::refused) == !refusal.answer.empty());
+  RC_ASSERT(refusal.answer.empty() || refusal.answer.ends_with("\r\n"));
+  if (scanned == Scanned::command) RC_ASSERT(refusal.skip == 0U);
+}
+
+RC_GTEST_PROP(ReplyLaw, CutsDoNotMatter, ()) {
+  static const Texts kReplies = recorded(&test::Case::answered);
+  const std::string answered = *rc::gen::elementOf(kReplies) + *rc::gen::arbitrary<std::string>();
+  RC_PRE(!answered.empty());
+  const auto next = [] { return *rc::gen::inRange<std::size_t>(1, 20); };
+  RC_ASSERT(in_pieces(answered, next, reply_of) == in_pieces(answered, whole, reply_of));
+}
+
+// One octet of a good line more, less or another: good or bad, but never more than there is.
+RC_GTEST_PROP(ReplyLaw, NothingIsReadOutside, ()) {
+  static const Texts kReplies = recorded(&test::Case::answered);
+  std::string answered = *rc::gen::elementOf(kReplies);
+  RC_PRE(!answered.empty());
+  const auto at = *rc::gen::inRange<std::size_t>(0, answered.size());
+  answered[at] = *rc::gen::arbitrary<char>();
+  Reply reply;
+  std::size_t seen = 0;
+  if (scan_reply(answered, kLargest, seen, reply) != ReplyScan::complete) return;
+  RC_ASSERT(reply.size <= answered.size());
+  RC_ASSERT(reply.size == reply.line.size() + 2);
+  RC_ASSERT(reply.length <= kLargest);
+}
+
+RC_GTEST_PROP(WordsLaw, TogetherTheyAreTheText, (const std::vector<std::string>& words)) {
+  std::string text;
+  Texts expected;
+  for (std::string word : words) {
+    std::erase(word, ' ');
+    text += std::string(*rc::gen::inRange<std::size_t>(1, 4), ' ') + word;
+    if (!word.empty()) expected.push_back(word);
+  }
+  Texts taken;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view word = next_word(rest);
+    if (!word.empty()) taken.emplace_back(word);
+  }
+  RC_ASSERT(taken == expected);
+}
+
+TEST(WordsLaw, ALongLineCostsLinearTime) {
+  const std::string line = "get" + std::string(1'000'000, ' ') + "k";
+  std::size_t seen = 0;
+  for (std::size_t size = 1; size < line.size(); ++size) {
+    ASSERT_EQ(command_of({line.data(), size}, seen), "more");
+  }
+}
+
+// RFC 4648, section 10; then what is lenient.
+TEST(Base64, DecodesAsTheServerDoes) {
+  const struct {
+    const char* text;
+    const char* decoded;
+  } rows[] = {
+      {"Zg==", "f"},         {"Zm8=", "fo"},         {"Zm9v", "foo"},  {"Zm9vYg==", "foob"},
+      {"Zm9vYmE=", "fooba"}, {"Zm9vYmFy", "foobar"}, {"Zm9v!", "foo"}, {"Z-m9_v", "foo"},
+      {"Zm9=", "fo"},        {"Zm8=Zm9v", "fo"},     {"Zm8=Zm9", ""},  {"", ""},
+      {"Zm9", ""},           {"Z===", ""},           {"====", ""},     {"!!!!", ""},
+  };
+  for (const auto& row : rows) {
+    char out[64];
+    EXPECT_EQ(std::string_view(out, decode_base64(row.text, out)), row.decoded) << row.text;
+  }
+}
+
+}  // namespace
+}  // namespace clockwise::memcached
