@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Seeds for the fuzzers that read HTTP: the messages of the byte-exact cases in tests/golden/http1.
+"""Seeds for the fuzzers of the protocols: what is sent and answered in the cases of tests/golden.
 
-    seeds.py FOLDER    one file for each message, its first octet the seed of the cuts
+    seeds.py FOLDER    in its http, memcached_command and memcached_reply: one file for each message,
+                       its first octet the seed of the cuts
 """
 
 import hashlib
+import json
 import pathlib
 import sys
 
@@ -13,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support import conformance  # noqa: E402
 
+GOLDEN = ROOT / "tests" / "golden"
 LONGEST = 2000
 
 
@@ -23,15 +26,32 @@ def text(steps):
     return conformance.octets("".join(parts), b"tk0")
 
 
-def main(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    for case in conformance.load(sorted((ROOT / "tests" / "golden" / "http1").glob("*.json"))):
+def http():
+    for case in conformance.load(sorted((GOLDEN / "http1").glob("*.json"))):
         origin = case.get("origin", [])
         for script in [case["client"], *(origin if origin and isinstance(origin[0], list) else [origin])]:
-            message = text(script)
-            if 0 < len(message) <= LONGEST:
-                name = hashlib.sha1(message).hexdigest()
-                (folder / name).write_bytes(b"\1" + message)
+            yield text(script)
+
+
+def memcached(side):
+    for file in sorted((GOLDEN / "memcached").glob("*.json")):
+        for case in json.loads(file.read_text())["cases"]:
+            if isinstance(case[side], str):
+                yield case[side].encode("latin-1")
+
+
+def write(folder, messages):
+    folder.mkdir(parents=True, exist_ok=True)
+    for message in messages:
+        if 0 < len(message) <= LONGEST:
+            name = hashlib.sha1(message).hexdigest()
+            (folder / name).write_bytes(b"\1" + message)
+
+
+def main(folder):
+    write(folder / "http", http())
+    write(folder / "memcached_command", memcached(0))
+    write(folder / "memcached_reply", memcached(1))
 
 
 if __name__ == "__main__":
