@@ -92,8 +92,8 @@ struct Refusal {
 };
 
 // The longest line that is not a retrieval, and the longest retrieval.
-inline constexpr std::size_t kMaxLine = 8 * 1024;
-inline constexpr std::size_t kMaxRetrievalLine = 2 * 1024 * 1024;
+inline constexpr std::size_t kMaxLine = std::size_t{8} << 10;
+inline constexpr std::size_t kMaxRetrievalLine = std::size_t{2} << 20;
 inline constexpr std::size_t kMaxKey = 250;
 // The first octet of a request in the binary protocol, and of no command: hopeless.
 inline constexpr char kBinaryProtocol = '\x80';

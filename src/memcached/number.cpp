@@ -22,8 +22,9 @@ bool read_integer(std::string_view word, Integer& integer) noexcept {
       static_cast<std::size_t>(std::ranges::find_if_not(word, is_space) - word.begin()));
   integer.negative = word.starts_with('-');
   if (integer.negative || word.starts_with('+')) word.remove_prefix(1);
-  const char* const end = word.data() + word.size();
-  const auto [stopped, error] = std::from_chars(word.data(), end, integer.magnitude);
+  const char* const begin = word.data();
+  const char* const end = begin + word.size();
+  const auto [stopped, error] = std::from_chars(begin, end, integer.magnitude);
   return error == std::errc{} && (stopped == end || is_space(*stopped));
 }
 

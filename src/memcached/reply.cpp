@@ -57,8 +57,9 @@ std::string_view next_field(std::string_view& text, bool& more) noexcept {
 template <class T>
 bool read(std::string_view text, T& number) noexcept {
   if (text.empty() || (text.front() == '0' && text.size() > 1)) return false;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stopped, error] = std::from_chars(begin, end, number);
   return error == std::errc{} && stopped == end;
 }
 

@@ -54,28 +54,32 @@ TEST(Number, IsReadAsTheServerReadsIt) {
 TEST(Number, OfSignedOnesTheLower32BitsAreKept) {
   const struct {
     const char* word;
-    bool good;
     std::int32_t number;
+    bool good;
     bool is_length;
   } rows[] = {
-      {"-1", true, -1, true},
-      {"2147483647", true, 2147483647, true},
-      {"-2147483648", true, -2147483647 - 1, true},
-      {"2147483648", true, -2147483647 - 1, false},
-      {"4294967297", true, 1, false},
-      {"-4294967295", true, 1, false},
-      {"9223372036854775807", true, -1, false},
-      {"-9223372036854775808", true, 0, false},
-      {"9223372036854775808", false, 0, false},
-      {"-9223372036854775809", false, 0, false},
-      {"18446744073709551616", false, 0, false},
+      {"-1", -1, true, true},
+      {"2147483647", 2147483647, true, true},
+      {"-2147483648", -2147483647 - 1, true, true},
+      {"2147483648", -2147483647 - 1, true, false},
+      {"4294967297", 1, true, false},
+      {"-4294967295", 1, true, false},
+      {"9223372036854775807", -1, true, false},
+      {"-9223372036854775808", 0, true, false},
+      {"9223372036854775808", 0, false, false},
+      {"-9223372036854775809", 0, false, false},
+      {"18446744073709551616", 0, false, false},
   };
   for (const auto& row : rows) {
     std::int32_t number = 0;
     EXPECT_EQ(read_number(row.word, number), row.good) << row.word;
-    if (row.good) EXPECT_EQ(number, row.number) << row.word;
+    if (row.good) {
+      EXPECT_EQ(number, row.number) << row.word;
+    }
     EXPECT_EQ(read_length(row.word, number), row.is_length) << row.word;
-    if (row.is_length) EXPECT_EQ(number, row.number) << row.word;
+    if (row.is_length) {
+      EXPECT_EQ(number, row.number) << row.word;
+    }
   }
 }
 
