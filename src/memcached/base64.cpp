@@ -33,7 +33,7 @@ std::size_t decode_base64(std::string_view text, char* out) noexcept {
     const std::int8_t value = kValues[static_cast<unsigned char>(octet)];
     if (value < 0) continue;
     group = group << 6 | static_cast<std::uint32_t>(value);
-    if (!over && octet == '=') ++padding;
+    if (octet == '=') ++padding;
     if (++digits % 4 != 0 || over) continue;
     if (padding > 2) return 0;
     for (const unsigned shift : {16U, 8U, 0U}) out[size++] = static_cast<char>(group >> shift);

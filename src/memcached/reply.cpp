@@ -72,8 +72,8 @@ bool read_value(std::string_view text, std::uint32_t largest, Reply& reply) noex
   reply.kind = ReplyKind::value;
   bool more = false;
   reply.key = next_field(text, more);
-  if (!more || reply.key.empty() || reply.key.size() > kMaxKey) return false;
-  if (!read(next_field(text, more), reply.flags) || !more) return false;
+  if (reply.key.empty() || reply.key.size() > kMaxKey) return false;
+  if (!read(next_field(text, more), reply.flags)) return false;
   if (!read_length(next_field(text, more), largest, reply.length)) return false;
   reply.has_unique = more;
   return !more || read(text, reply.number);

@@ -121,6 +121,50 @@ TEST(Command, RefusalsSayWhatBecomesOfTheBlock) {
   EXPECT_EQ(flag.refusal.skip, 12U);
 }
 
+TEST(Command, NothingIsThrownAwayBehindACommand) {
+  const Scan taken = scan("ms k 10 T0\r\n");
+  EXPECT_EQ(taken.scanned, Scanned::command);
+  EXPECT_EQ(taken.refusal.skip, 0U);
+}
+
+// Where nobody is told, only what happens shows the difference.
+TEST(Command, NoreplyIsTheLastWordAndNoArgument) {
+  const struct {
+    const char* line;
+    bool taken;
+    bool silent;
+  } rows[] = {
+      {"delete k noreply", true, true},      {"delete k 0 noreply", true, true},
+      {"delete k 5 noreply", false, true},   {"delete k noreply noreply", false, true},
+      {"delete noreply", true, false},       {"delete k noreply 0", false, false},
+      {"touch k noreply", false, true},      {"touch k 1 noreply", true, true},
+      {"touch k 1 more", true, false},       {"incr k noreply", false, true},
+      {"decr k 1 noreply", true, true},      {"flush_all noreply", true, true},
+      {"flush_all 0 noreply", true, true},   {"flush_all noreply noreply", false, true},
+      {"flush_all noreply 0", false, false}, {"verbosity noreply", false, true},
+      {"verbosity 1 noreply", true, true},   {"set k 0 0 noreply", false, true},
+      {"set k 0 0 1 noreply", true, true},   {"set noreply 0 0 1", true, false},
+      {"set k 0 0 noreply 1", false, false}, {"cas k 0 0 1 noreply", false, true},
+      {"cas k 0 0 1 1 noreply", true, true}, {"set k 0 0 1 1 noreply", false, false},
+      {"get noreply", true, false},          {"mn noreply", true, false},
+      {"version noreply", true, false},      {"mg k noreply", false, false},
+  };
+  for (const auto& row : rows) {
+    const Scan result = scan(std::string(row.line) + "\r\n");
+    EXPECT_EQ(result.scanned, row.taken ? Scanned::command : Scanned::refused) << row.line;
+    EXPECT_EQ(row.taken ? result.command.noreply : result.refusal.silent, row.silent) << row.line;
+  }
+}
+
+TEST(Command, OctetsAreLookedAtOnce) {
+  Command command;
+  Refusal refusal;
+  std::size_t seen = 0;
+  EXPECT_EQ(scan_command("get k", kLargest, seen, command, refusal), Scanned::more);
+  EXPECT_EQ(seen, 5U);
+  EXPECT_EQ(scan_command("get \nk", kLargest, seen, command, refusal), Scanned::more);
+}
+
 TEST(Command, LengthsThatAServerWouldCutAreRefused) {
   for (const char* length : {"4294967297", "-4294967295", "9223372036854775807", "2147483648"}) {
     const std::string storage = "set k 0 0 " + std::string(length) + "\r\n";

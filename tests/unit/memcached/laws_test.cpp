@@ -51,6 +51,17 @@ TEST(CommandLaw, EveryCutOfARecordedLineGivesTheSame) {
   }
 }
 
+// The verb decides how long a line may be, and here it stands across the limit.
+TEST(CommandLaw, AVerbAtTheLimitIsTheSameInEveryCut) {
+  for (const char* verb : {"get k\n", "gets k\n", "getx k\n", "set k 0 0 1\n"}) {
+    for (std::size_t blanks = kMaxLine - 6; blanks <= kMaxLine; ++blanks) {
+      const std::string line = std::string(blanks, ' ') + verb;
+      ASSERT_EQ(in_pieces(line, one, command_of), in_pieces(line, whole, command_of))
+          << verb << " behind " << blanks;
+    }
+  }
+}
+
 TEST(ReplyLaw, EveryCutOfARecordedAnswerGivesTheSame) {
   for (const std::string& answered : recorded(&test::Case::answered)) {
     if (answered.empty()) continue;

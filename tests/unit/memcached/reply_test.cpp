@@ -182,6 +182,14 @@ TEST(Reply, WaitsForNoMoreThanTheLongestLine) {
   EXPECT_EQ(scan(text.substr(0, kMaxReplyLine - 1) + "\r\n", reply), ReplyScan::bad);
 }
 
+TEST(Reply, OctetsAreLookedAtOnce) {
+  Reply reply;
+  std::size_t seen = 0;
+  EXPECT_EQ(scan_reply("STORED", kLargest, seen, reply), ReplyScan::more);
+  EXPECT_EQ(seen, 6U);
+  EXPECT_EQ(scan_reply("EN\r\nD\r", kLargest, seen, reply), ReplyScan::more);
+}
+
 TEST(Reply, FindsFlags) {
   const struct {
     const char* flags;
