@@ -17,7 +17,7 @@ double share_of_successes(const Tally& tally) {
 }  // namespace
 
 Standing ServerHealth::standing() const noexcept {
-  if (has_result_ && !passing_) return Standing::unusable;
+  if (away_ || (has_result_ && !passing_)) return Standing::unusable;
   if (ejection_ == Ejection::trial) return Standing::on_trial;
   return ejection_ == Ejection::out ? Standing::unusable : Standing::usable;
 }

@@ -50,9 +50,14 @@ class ServerHealth {
   [[nodiscard]] std::uint32_t ejections_in_a_row() const noexcept { return in_a_row_; }
   [[nodiscard]] Time ejected_until() const noexcept { return until_; }
 
+  // A memcached server that failed too often in a row, until a probe is answered.
+  void set_away(bool away) noexcept { away_ = away; }
+  [[nodiscard]] bool away() const noexcept { return away_; }
+
  private:
   enum class Ejection : std::uint8_t { none, out, trial };
 
+  bool away_ = false;
   bool has_result_ = false, passing_ = true;
   std::uint32_t against_ = 0;  // results in a row that contradict `passing_`
 

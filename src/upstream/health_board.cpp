@@ -71,13 +71,33 @@ void HealthBoard::failed(HealthMark& mark, BackendError cause, bool trial) {
       std::memory_order_relaxed);
   if (trial) return tried(mark, false);
   const std::uint32_t threshold = threshold_.load(std::memory_order_relaxed);
-  if (threshold == 0) return;
+  const std::uint32_t lost_after = lost_after_.load(std::memory_order_relaxed);
+  if (threshold == 0 && lost_after == 0) return;
   const std::uint32_t failures = mark.failures_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (failures < threshold || !mark.usable()) return;
+  const bool too_often = threshold != 0 && failures >= threshold && mark.usable();
+  const bool is_lost = lost_after != 0 && failures >= lost_after && !mark.away();
+  if (!too_often && !is_lost) return;
+  const std::string why = failures == 1 ? fmt::format("a request failed: {}", describe(cause))
+                                        : fmt::format("{} requests in a row failed, the last: {}",
+                                                      failures, describe(cause));
+  if (is_lost) lost(mark, why);
   const std::lock_guard lock(mutex_);
-  eject(mark, failures == 1 ? fmt::format("a request failed: {}", describe(cause))
-                            : fmt::format("{} requests in a row failed, the last: {}", failures,
-                                          describe(cause)));
+  if (too_often) eject(mark, why);
+}
+
+void HealthBoard::lost(HealthMark& mark, std::string_view why) {
+  if (mark.away()) return;
+  const std::lock_guard lock(mutex_);
+  if (!mark.watched_) return;
+  mark.away_.store(true, std::memory_order_release);
+  update(mark, why, [](ServerHealth& health) { health.set_away(true); });
+}
+
+void HealthBoard::found(HealthMark& mark) {
+  const std::lock_guard lock(mutex_);
+  mark.failures_.store(0, std::memory_order_relaxed);
+  mark.away_.store(false, std::memory_order_release);
+  update(mark, "it answers again", [](ServerHealth& health) { health.set_away(false); });
 }
 
 void HealthBoard::tried(HealthMark& mark, bool good) {
@@ -105,7 +125,11 @@ void HealthBoard::configure(const Pool& pool) {
   checks_ = pool.config.health;
   outlier_ = pool.config.outlier;
   panic_ = pool.config.panic;
+  fail_fast_ = pool.config.failover == config::Failover::fail_fast;
   threshold_.store(outlier_ ? outlier_->consecutive_failures : 0, std::memory_order_relaxed);
+  lost_after_.store(
+      pool.config.protocol == config::Protocol::memcached ? pool.config.memcached.down_after : 0,
+      std::memory_order_relaxed);
   list(pool);
   if (outlier_ && !judged) begin_interval();
   for (const Server& server : pool.servers) {
@@ -191,6 +215,7 @@ void HealthBoard::list(const Pool& pool) {
 
 void HealthBoard::forget(HealthMark& mark) {
   mark.health_ = {};
+  mark.away_.store(false, std::memory_order_release);
   mark.standing_.store(mark.health_.standing(), std::memory_order_relaxed);
   mark.failures_.store(0, std::memory_order_relaxed);
   mark.cause_.clear();
@@ -224,8 +249,9 @@ void HealthBoard::show(HealthMark& mark, Standing before, std::string_view why) 
                     "server {} is out for {}: {}; its keys go to the next servers of the ring",
                     mark.backend_->name, in_seconds(mark.health_.ejected_until() - clock_()), why));
   else
-    tell(false, fmt::format("server {} is down: {}; its keys go to the next servers of the ring",
-                            mark.backend_->name, why));
+    tell(false, fmt::format("server {} is down: {}; its keys {}", mark.backend_->name, why,
+                            fail_fast_ ? "have no server until it is back"
+                                       : "go to the next servers of the ring"));
   recount();
 }
 

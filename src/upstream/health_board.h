@@ -67,6 +67,8 @@ class HealthMark {
   [[nodiscard]] bool awaits_trial() const noexcept {
     return standing_.load(std::memory_order_relaxed) == Standing::on_trial;
   }
+  // A memcached server that is not asked until a probe is answered (HealthBoard::lost).
+  [[nodiscard]] bool away() const noexcept { return away_.load(std::memory_order_acquire); }
   // The newest request that tells something about it failed.
   [[nodiscard]] bool failing() const noexcept {
     return failures_.load(std::memory_order_relaxed) != 0;
@@ -90,6 +92,7 @@ class HealthMark {
 
   const std::shared_ptr<Backend> backend_;
   std::atomic<Standing> standing_{Standing::usable};
+  std::atomic<bool> away_{false};
   std::atomic<std::uint32_t> failures_{0};  // of requests, in a row
 
   // Guarded by the mutex of the board.
@@ -133,6 +136,10 @@ class HealthBoard {
   // A request to the server failed in a way that tells something about it. `trial`: it was the one
   // that tried it.
   void failed(HealthMark& mark, metrics::BackendError cause, bool trial);
+  // A memcached server is not asked from now on, until a probe found it again. failed() finds that
+  // out by itself after `memcached.down_after` failures in a row.
+  void lost(HealthMark& mark, std::string_view why);
+  void found(HealthMark& mark);
   // The request that tried it got an answer (`good`), or one that speaks against it.
   void tried(HealthMark& mark, bool good);
   // The trial ended without telling anything: another request tries it.
@@ -169,12 +176,14 @@ class HealthBoard {
   const std::string pool_;
   const Clock clock_;
   std::atomic<State> state_{State::well};
-  std::atomic<std::uint32_t> threshold_{0};  // failures in a row; 0: not ejected by them
+  std::atomic<std::uint32_t> threshold_{0};   // failures in a row; 0: not ejected by them
+  std::atomic<std::uint32_t> lost_after_{0};  // the same, until it is away; 0: never
 
   mutable std::mutex mutex_;
   std::optional<config::Health> checks_;
   std::optional<config::Outlier> outlier_;
   double panic_ = 0;
+  bool fail_fast_ = false;
   std::vector<std::shared_ptr<HealthMark>> marks_;  // those that are listed
   Time judge_at_{};
   Time spare_again_at_{};  // when it may be told again that max_ejected spared a server

@@ -19,6 +19,7 @@
 #include "metrics/cells.h"
 #include "ring/ring.h"
 #include "upstream/health_board.h"
+#include "upstream/missed_writes.h"
 #include "upstream/recent.h"
 
 namespace clockwise::cache {
@@ -48,6 +49,13 @@ struct Backend {
     std::atomic<std::uint32_t> contenders{0};  // workers that have one, or wait
   } shared;
   HealthCounters health;
+
+  // Of a memcached server.
+  struct {
+    std::atomic<std::uint32_t> item_size_max{1U << 20};  // as it said last
+    std::atomic<std::uint64_t> probe_due_ms{0};          // while it is away; steady time
+    MissedWrites missed;
+  } memcached;
 };
 
 struct Server {

@@ -1,0 +1,273 @@
+#include "upstream/memcached_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "upstream/memcached_pipe.h"
+
+namespace clockwise::upstream {
+
+using memcached::Reply;
+using memcached::ReplyKind;
+using metrics::BackendError;
+
+std::string_view describe(CallFailure failure) noexcept {
+  switch (failure) {
+    case CallFailure::refused:
+      return "refused";
+    case CallFailure::timed_out:
+      return "timed out";
+    case CallFailure::closed:
+      return "closed";
+    case CallFailure::garbled:
+      return "garbled";
+    case CallFailure::away:
+      return "away";
+  }
+  return {};
+}
+
+namespace {
+
+BackendError error_of(CallFailure failure) noexcept {
+  switch (failure) {
+    case CallFailure::refused:
+    case CallFailure::away:
+      return BackendError::connect;
+    case CallFailure::timed_out:
+      return BackendError::timeout;
+    case CallFailure::closed:
+      return BackendError::reset;
+    case CallFailure::garbled:
+      break;
+  }
+  return BackendError::protocol;
+}
+
+}  // namespace
+
+// Asked on each new connection: how large an item may be.
+class MemcachedServer::Settings final : public MemcachedCall {
+ public:
+  explicit Settings(std::atomic<std::uint32_t>& size) : size_(size) {}
+
+  static void ask(MemcachedPipe& pipe, Backend& backend, std::chrono::milliseconds patience) {
+    // Ends with its answer.
+    pipe.ask(*new Settings(backend.memcached.item_size_max), {.line = "stats settings\r\n",
+                                                              .data = {},
+                                                              .shape = AnswerShape::stats,
+                                                              .repeatable = false,
+                                                              .patience = patience});
+  }
+
+ private:
+  bool on_reply(const Reply& reply) override {
+    constexpr std::string_view kName = "STAT item_size_max ";
+    if (!reply.line.starts_with(kName)) return true;
+    const std::string_view number = reply.line.substr(kName.size());
+    std::uint64_t size = 0;
+    std::from_chars(number.data(), number.data() + number.size(), size);
+    if (size > 0)
+      size_.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 1U << 30)),
+                  std::memory_order_relaxed);
+    return true;
+  }
+  void on_value(std::string_view, std::uint32_t) override {}
+  void on_answered() override { delete this; }
+  void on_failed(CallFailure) override { delete this; }
+
+  std::atomic<std::uint32_t>& size_;
+};
+
+// Looks whether a server that was away answers again, and has it forget what it holds under the
+// keys whose writes it has missed.
+class MemcachedServer::Probe final : MemcachedCall {
+ public:
+  explicit Probe(MemcachedServer& home) : home_(home) {}
+
+  [[nodiscard]] bool running() const noexcept { return under_way() || left_ > 0; }
+  void start() {
+    answers_ = false;
+    send(*this, "mn\r\n");
+  }
+
+ private:
+  struct Delete final : MemcachedCall {
+    explicit Delete(Probe& probe) : probe(probe) {}
+    bool on_reply(const Reply& reply) override {
+      done = reply.kind == ReplyKind::deleted || reply.kind == ReplyKind::not_found ||
+             reply.kind == ReplyKind::ok;
+      return true;
+    }
+    void on_value(std::string_view, std::uint32_t) override {}
+    void on_answered() override { probe.forgotten(done); }
+    void on_failed(CallFailure) override { probe.forgotten(false); }
+    Probe& probe;
+    bool done = false;
+  };
+
+  bool on_reply(const Reply& reply) override {
+    // A server from before the meta commands says ERROR, and is alive.
+    answers_ = reply.kind == ReplyKind::meta_noop || reply.kind == ReplyKind::error;
+    return answers_;
+  }
+  void on_value(std::string_view, std::uint32_t) override {}
+  void on_answered() override { forget_missed(); }
+  void on_failed(CallFailure) override {}
+
+  void send(MemcachedCall& call, std::string_view line) {
+    home_.pipe().ask(call, {.line = line,
+                            .data = {},
+                            .shape = AnswerShape::line,
+                            .repeatable = false,
+                            .patience = home_.response_timeout_});
+  }
+
+  void forget_missed() {
+    missed_ = home_.backend_->memcached.missed.take();
+    if (missed_.none()) return home_.found();
+    deletes_.clear();
+    good_ = true;
+    left_ = missed_.all ? 1 : missed_.keys.size();
+    if (missed_.all) {
+      send(*deletes_.emplace_back(std::make_unique<Delete>(*this)), "flush_all\r\n");
+      return;
+    }
+    for (const std::string& key : missed_.keys)
+      send(*deletes_.emplace_back(std::make_unique<Delete>(*this)),
+           fmt::format("delete {}\r\n", key));
+  }
+
+  void forgotten(bool done) {
+    good_ = good_ && done;
+    if (--left_ > 0) return;
+    if (!good_) return home_.backend_->memcached.missed.put_back(std::move(missed_));
+    missed_ = {};
+    forget_missed();  // what was missed meanwhile
+  }
+
+  MemcachedServer& home_;
+  MissedWrites::Taken missed_;
+  std::vector<std::unique_ptr<Delete>> deletes_;
+  std::size_t left_ = 0;
+  bool good_ = true;
+  bool answers_ = false;
+};
+
+MemcachedServer::MemcachedServer(io::Loop& loop, std::shared_ptr<Backend> backend,
+                                 std::size_t worker)
+    : loop_(loop), backend_(std::move(backend)), cells_(backend_->cells.at(worker)) {}
+
+MemcachedServer::~MemcachedServer() = default;
+
+bool MemcachedServer::away() const noexcept { return endpoints_.empty() || health_->away(); }
+
+void MemcachedServer::configure(const std::shared_ptr<const Pool>& pool, const Server& server) {
+  retired_ = false;
+  endpoints_ = server.endpoints;
+  health_ = server.health;
+  board_ = pool->health;
+  settings_ = pool->config.memcached;
+  connect_timeout_ = static_cast<io::Milliseconds>(pool->config.timeouts.connect.count());
+  response_timeout_ = pool->config.timeouts.response;
+  idle_timeout_ = static_cast<io::Milliseconds>(pool->config.timeouts.idle.count());
+}
+
+bool MemcachedServer::ask(MemcachedCall& call, const MemcachedRequest& request) {
+  if (away()) return false;
+  pipe().ask(call, request);
+  return true;
+}
+
+// The next one in turn, where there are several.
+MemcachedPipe& MemcachedServer::pipe() {
+  if (pipes_.size() < settings_.server_connections) return open();
+  if (pipes_.size() == 1) return *pipes_.front();
+  return *pipes_[++next_pipe_ % pipes_.size()];
+}
+
+MemcachedPipe& MemcachedServer::open() {
+  MemcachedPipe& pipe =
+      *pipes_.emplace_back(std::make_unique<MemcachedPipe>(loop_, *this, turn_++));
+  pipe.connect();
+  Settings::ask(pipe, *backend_, response_timeout_);
+  return pipe;
+}
+
+// It is closed, and destroyed once that is safe.
+void MemcachedServer::remove(MemcachedPipe& pipe) {
+  const auto found = std::ranges::find(pipes_, &pipe, &std::unique_ptr<MemcachedPipe>::get);
+  if (found == pipes_.end()) return;
+  std::unique_ptr<MemcachedPipe> owned = std::move(*found);
+  pipes_.erase(found);
+  owned->close();
+  loop_.bury(std::move(owned));
+}
+
+void MemcachedServer::failed(CallFailure failure) {
+  at(cells_.errors, error_of(failure)).add();
+  cells_.failures.add();
+  const bool was_away = health_->away();
+  board_->failed(*health_, error_of(failure), false);
+  if (!was_away && health_->away()) fail_all();
+}
+
+// What other connections to it still owe will not come either.
+void MemcachedServer::fail_all() {
+  while (!pipes_.empty()) pipes_.back()->fail(CallFailure::away);
+}
+
+void MemcachedServer::missed_write(std::string_view key) {
+  if (settings_.on_return != config::Memcached::OnReturn::distrust) return;
+  backend_->memcached.missed.add(key);
+  board_->lost(*health_, "a write did not reach it");
+}
+
+void MemcachedServer::found() {
+  board_->found(*health_);
+  // Somebody may have added one before it saw that the server is back.
+  MissedWrites::Taken missed = backend_->memcached.missed.take();
+  if (missed.none()) return;
+  backend_->memcached.missed.put_back(std::move(missed));
+  board_->lost(*health_, "a write did not reach it");
+}
+
+void MemcachedServer::on_tick() {
+  if (retired_ || !health_->away() || endpoints_.empty()) return;
+  if (probe_ && probe_->running()) return;
+  auto& due = backend_->memcached.probe_due_ms;
+  std::uint64_t at = due.load(std::memory_order_relaxed);
+  const std::uint64_t now = loop_.now();
+  const auto next = now + static_cast<std::uint64_t>(settings_.retry_interval.count());
+  if (now < at || !due.compare_exchange_strong(at, next, std::memory_order_relaxed)) return;
+  if (!probe_) probe_ = std::make_unique<Probe>(*this);
+  probe_->start();
+}
+
+bool MemcachedServer::idle() const noexcept {
+  return std::ranges::all_of(pipes_, [](const auto& pipe) { return pipe->idle(); });
+}
+
+std::size_t MemcachedServer::close_idle() {
+  std::size_t closed = 0;
+  for (std::size_t i = pipes_.size(); i-- > 0;) {
+    if (!pipes_[i]->idle()) continue;
+    remove(*pipes_[i]);
+    ++closed;
+  }
+  return closed;
+}
+
+void MemcachedServer::retire() {
+  retired_ = true;
+  close_idle();
+}
+
+void MemcachedServer::drop_all() {
+  retired_ = true;
+  fail_all();
+}
+
+}  // namespace clockwise::upstream
