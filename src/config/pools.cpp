@@ -136,6 +136,7 @@ void read_of_memcached(MapReader& map, Pool& pool) {
     if (pool.memcached.fill && !pool.fallback)
       f.problem("fill needs a fallback: the pool whose answers are stored");
   });
+  pool.ring.key = pool.memcached.key;  // what the ring hashes is made of it
 }
 
 Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,

@@ -125,6 +125,24 @@ struct alignas(64) CacheCells {
   Cell waiting;                            // gauge: requests for another one's fetch
 };
 
+enum class MemcachedVerb : std::uint8_t {
+  get,
+  set,  // cas and ms too
+  add,
+  replace,
+  append,  // prepend too
+  incr,    // decr and ma too
+  remove,
+  touch
+};
+enum class MemcachedResult : std::uint8_t { hit, miss, stored, not_stored, error };
+
+// One pool of memcached servers (section 11).
+struct alignas(64) MemcachedCells {
+  std::array<std::array<Cell, 5>, 8> commands;  // by MemcachedVerb and MemcachedResult; by key
+  Cell keys_digested;
+};
+
 // One listener (section 8).
 struct alignas(64) ListenerCells {
   std::array<Cell, 5> requests;        // by Code; other = aborted

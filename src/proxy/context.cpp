@@ -1,6 +1,8 @@
 #include "proxy/context.h"
 
 #include "proxy/exchange.h"
+#include "proxy/memcached_command.h"
+#include "proxy/memcached_session.h"
 #include "proxy/session.h"
 
 namespace clockwise::proxy {
@@ -8,6 +10,7 @@ namespace clockwise::proxy {
 Context::Context(std::size_t worker_index, std::shared_ptr<const Admission> shared,
                  std::uint64_t seed)
     : sessions(sizeof(Session)),
+      memcached_sessions(sizeof(MemcachedSession)),
       worker(worker_index),
       admission(std::move(shared)),
       request_ids(seed),
@@ -28,6 +31,20 @@ void Context::give_back(Exchange& exchange) {
   constexpr std::size_t kKept = 256;
   std::unique_ptr<Exchange> owned(&exchange);
   if (free_.size() < kKept) free_.push_back(std::move(owned));
+}
+
+MemcachedCommand& Context::take_command() {
+  if (free_commands_.empty()) return *new MemcachedCommand(*this);
+  MemcachedCommand* command = free_commands_.back().release();
+  free_commands_.pop_back();
+  return *command;
+}
+
+void Context::give_back(MemcachedCommand& command) {
+  constexpr std::size_t kKept = 1024;
+  std::unique_ptr<MemcachedCommand> owned(&command);
+  if (free_commands_.size() < kKept && owned->forget_memory())
+    free_commands_.push_back(std::move(owned));
 }
 
 std::string_view Context::date() {

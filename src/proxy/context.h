@@ -22,11 +22,13 @@
 #include "proxy/latencies.h"
 #include "proxy/outbox.h"
 #include "upstream/connections.h"
+#include "upstream/memcached_server.h"
 #include "upstream/routing.h"
 
 namespace clockwise::proxy {
 
 class Exchange;
+class MemcachedCommand;
 class Session;
 
 // What a worker keeps of a pool from one snapshot to the next, as long as it runs.
@@ -43,9 +45,13 @@ struct PoolMemory {
 struct PoolView {
   std::shared_ptr<const upstream::Pool> pool;
   std::vector<upstream::ServerConnections*> servers;  // by ServerIndex
+  std::vector<upstream::MemcachedServer*> memcached;  // instead, where the pool speaks it
+  PoolView* fallback = nullptr;                       // of the same snapshot; null: none
   metrics::PoolCells* cells = nullptr;
-  upstream::CacheUse cache;                    // none: nothing is kept
-  metrics::CacheCells* cache_cells = nullptr;  // null: the same
+  upstream::CacheUse cache;                            // none: nothing is kept
+  metrics::CacheCells* cache_cells = nullptr;          // null: the same
+  metrics::MemcachedCells* memcached_cells = nullptr;  // of a pool of memcached
+  std::uint32_t largest_item = 1U << 20;               // that all its servers take
   upstream::RecentRequests* recent = nullptr;
   PoolMemory* memory = nullptr;
   io::Milliseconds watch_until = 0;  // requests moved by the newest change are counted so long
@@ -78,12 +84,16 @@ class Context {
   Context(std::size_t worker_index, std::shared_ptr<const Admission> shared, std::uint64_t seed);
   ~Context();
 
-  io::Slabs sessions;
+  io::Slabs sessions, memcached_sessions;
   io::Loop loop;
   const std::size_t worker;
+  const std::uint64_t started_ns = loop.now_ns();
   std::shared_ptr<AccessLog> log;  // null: off
   const std::shared_ptr<const Admission> admission;
   RequestIds request_ids;
+
+  // Octets that the clients of memcached listeners make this worker hold.
+  std::size_t memcached_held = 0;
 
   // Scratch of the event being handled: nothing here survives it.
   http::RequestHead request;
@@ -97,6 +107,8 @@ class Context {
   // Exchanges are recycled with the memory they hold.
   [[nodiscard]] Exchange& take_exchange();
   void give_back(Exchange& exchange);
+  [[nodiscard]] MemcachedCommand& take_command();
+  void give_back(MemcachedCommand& command);
 
   // Where chance spreads what would else happen at once; no secret.
   [[nodiscard]] std::uint64_t random() noexcept { return random_(); }
@@ -106,6 +118,7 @@ class Context {
 
  private:
   std::vector<std::unique_ptr<Exchange>> free_;
+  std::vector<std::unique_ptr<MemcachedCommand>> free_commands_;
   std::mt19937_64 random_;
   std::time_t date_second_ = 0;
   http::Date date_{0};

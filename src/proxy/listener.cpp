@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "proxy/memcached_session.h"
 #include "proxy/routes.h"
 #include "proxy/session.h"
 
@@ -142,10 +143,13 @@ void Listener::configure(std::shared_ptr<const ListenerSpec> spec, PoolView* poo
   routed_ = std::move(routed);
 }
 
-PoolView* Listener::routed_pool(const http::RequestHead& head) const noexcept {
-  const std::optional<std::size_t> route = first_match(spec_->config.routes, head);
+template <class Asked>
+PoolView* Listener::routed_pool(const Asked& asked) const noexcept {
+  const std::optional<std::size_t> route = first_match(spec_->config.routes, asked);
   return route ? routed_[*route] : pool_;
 }
+template PoolView* Listener::routed_pool(const http::RequestHead& asked) const noexcept;
+template PoolView* Listener::routed_pool(const std::string_view& asked) const noexcept;
 
 PoolView* Listener::newest(const PoolView& view) const noexcept {
   const auto name = [](const PoolView& one) -> std::string_view {
@@ -229,18 +233,24 @@ void Listener::admit(int descriptor, const sockaddr_storage& address) {
     if (counted) clients.leave(client);
     return refuse(metrics::Rejected::limit, kFull);
   }
-  auto* session =
-      new (context_.sessions) Session(*this, address.ss_family, descriptor, client, counted);
-  session->slot = static_cast<std::uint32_t>(sessions_.size());
-  sessions_.push_back(session);
-  session->start();
+  if (config().protocol == config::Protocol::memcached)
+    add(*new (context_.memcached_sessions)
+            MemcachedSession(*this, address.ss_family, descriptor, client, counted));
+  else
+    add(*new (context_.sessions) Session(*this, address.ss_family, descriptor, client, counted));
+}
+
+void Listener::add(Client& client) {
+  client.slot = static_cast<std::uint32_t>(clients_.size());
+  clients_.push_back(&client);
+  client.start();
 }
 
 // Whoever has a request to send goes before those who have none.
 bool Listener::has_room(int descriptor) {
   if (descriptor >= context_.admission->client_descriptors && !context_.loop.free_descriptors())
     return false;
-  return sessions_.size() - fetches_ < spec_->max_connections_per_worker || close_idle(1) > 0;
+  return clients_.size() - fetches_ < spec_->max_connections_per_worker || close_idle(1) > 0;
 }
 
 std::size_t Listener::close_idle(std::size_t most) {
@@ -262,29 +272,29 @@ std::size_t Listener::close_some(Waiting& waiting, std::size_t most, std::uint64
   auto next = waiting.begin();
   for (std::size_t looks = most + kLooks; looks > 0 && next != waiting.end() && closed < most;
        --looks) {
-    auto& session = static_cast<Session&>(*next++);
-    if (session.waits_since_ns() > since_ns) break;
-    if (session.close_if_unused()) ++closed;
+    auto& client = static_cast<Client&>(*next++);
+    if (client.waits_since_ns() > since_ns) break;
+    if (client.close_if_unused()) ++closed;
   }
   return closed;
 }
 
 void Listener::begin_fetch(const Session& session, std::string_view request, Fetch fetch) {
   auto* fetching = new (context_.sessions) Session(*this, session.client_ip(), session.trusted());
-  fetching->slot = static_cast<std::uint32_t>(sessions_.size());
-  sessions_.push_back(fetching);
+  fetching->slot = static_cast<std::uint32_t>(clients_.size());
+  clients_.push_back(fetching);
   ++fetches_;
   fetching->start_fetch(request, std::move(fetch));
 }
 
-void Listener::leave(Session& session) {
-  if (!session.has_client()) --fetches_;
-  if (session.counted()) spec_->counters->clients.leave(session.client_ip());
-  const std::uint32_t slot = session.slot;
-  sessions_[slot] = sessions_.back();
-  sessions_[slot]->slot = slot;
-  sessions_.pop_back();
-  context_.loop.bury(std::unique_ptr<io::Mortal>(&session));
+void Listener::leave(Client& client) {
+  if (!client.has_client()) --fetches_;
+  if (client.counted()) spec_->counters->clients.leave(client.client_ip());
+  const std::uint32_t slot = client.slot;
+  clients_[slot] = clients_.back();
+  clients_[slot]->slot = slot;
+  clients_.pop_back();
+  context_.loop.bury(std::unique_ptr<io::Mortal>(&client));
 }
 
 void Listener::drain() {
@@ -292,12 +302,12 @@ void Listener::drain() {
   // Who has connected already would be reset by the close.
   if (accepting_) (void)accept_waiting(kBacklog);
   stop_accepting();
-  for (Session* session : std::vector<Session*>(sessions_)) session->drain();
+  for (Client* client : std::vector<Client*>(clients_)) client->drain();
 }
 
 void Listener::drop_all() {
   stop_accepting();
-  for (Session* session : std::vector<Session*>(sessions_)) session->drop();
+  for (Client* client : std::vector<Client*>(clients_)) client->drop();
 }
 
 }  // namespace clockwise::proxy

@@ -27,4 +27,11 @@ std::optional<std::size_t> first_match(const std::vector<config::Route>& routes,
   return std::nullopt;
 }
 
+std::optional<std::size_t> first_match(const std::vector<config::Route>& routes,
+                                       std::string_view key) noexcept {
+  for (std::size_t i = 0; i < routes.size(); ++i)
+    if (key.starts_with(routes[i].key_prefix)) return i;
+  return std::nullopt;
+}
+
 }  // namespace clockwise::proxy

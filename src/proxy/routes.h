@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "config/model.h"
@@ -15,5 +16,9 @@ namespace clockwise::proxy {
 // servers take for one path may be written in many ways.
 [[nodiscard]] std::optional<std::size_t> first_match(const std::vector<config::Route>& routes,
                                                      const http::RequestHead& head) noexcept;
+
+// The same for an item of memcached.
+[[nodiscard]] std::optional<std::size_t> first_match(const std::vector<config::Route>& routes,
+                                                     std::string_view key) noexcept;
 
 }  // namespace clockwise::proxy

@@ -26,23 +26,18 @@ io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
 
 Session::Session(Listener& listener, int family, int descriptor, std::string_view client_ip,
                  bool counted)
-    : listener_(listener),
+    : Client(client_ip, counted),
+      listener_(listener),
       client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
       trusted_(listener.trusts(client_ip)),
-      counted_(counted),
-      has_client_(true),
-      ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
-  std::ranges::copy(client_ip, ip_.begin());
-}
+      has_client_(true) {}
 
 Session::Session(Listener& listener, std::string_view client_ip, bool trusted)
-    : listener_(listener),
+    : Client(client_ip, false),
+      listener_(listener),
       client_(io::make_stream(listener.context().loop, *this)),
       trusted_(trusted),
-      counted_(false),
-      has_client_(false),
-      ip_size_(static_cast<std::uint8_t>(client_ip.size())) {
-  std::ranges::copy(client_ip, ip_.begin());
+      has_client_(false) {
   client_->close();
 }
 

@@ -5,7 +5,6 @@
 // owns no buffer. One thread; destroyed by the loop once its last operation has ended.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -20,41 +19,34 @@
 namespace clockwise::proxy {
 
 class Session final : public io::Stream::Owner,
-                      public io::Mortal,
-                      public IdleLink,
+                      public Client,
                       public io::InSlabs,
                       io::Deadlines::Node {
  public:
-  // `counted`: it counts as one of its client's connections (limits.per_client).
   Session(Listener& listener, int family, int descriptor, std::string_view client_ip, bool counted);
   // Without a client, for one fetch on behalf of `client_ip`: see start_fetch().
   Session(Listener& listener, std::string_view client_ip, bool trusted);
   ~Session() override = default;
 
-  void start();
+  void start() override;
   // `request`: a whole head as a client would send it.
   void start_fetch(std::string_view request, Fetch fetch);
-  // Stops at the next chance: with the answer under way, or soon when no request comes.
-  void drain();
-  void drop();  // now, whatever is under way
-  // Ends a connection without a request, to make room: one that is idle, unless its next request is
-  // here already, or one that has had its last answer.
-  bool close_if_unused();
+  void drain() override;
+  void drop() override;
+  bool close_if_unused() override;
 
   // --- for the exchange under way ---
   [[nodiscard]] io::Stream& client() noexcept { return *client_; }
   [[nodiscard]] Listener& listener() noexcept { return listener_; }
-  [[nodiscard]] std::string_view client_ip() const noexcept { return {ip_.data(), ip_size_}; }
   [[nodiscard]] bool trusted() const noexcept { return trusted_; }
-  [[nodiscard]] bool counted() const noexcept { return counted_; }
-  [[nodiscard]] bool has_client() const noexcept { return has_client_; }
+  [[nodiscard]] bool has_client() const noexcept override { return has_client_; }
   // Whether another request may follow the one under way.
   [[nodiscard]] bool may_go_on() const noexcept {
     const std::uint32_t limit = listener_.config().limits.requests;
     return !listener_.draining() && (limit == 0 || requests_ < limit);
   }
   [[nodiscard]] std::uint64_t head_started_ns() const noexcept { return head_started_ns_; }
-  [[nodiscard]] std::uint64_t waits_since_ns() const noexcept { return head_started_ns_; }
+  [[nodiscard]] std::uint64_t waits_since_ns() const noexcept override { return head_started_ns_; }
   void set_deadline(io::Milliseconds at) noexcept;
   // The answer is out. `keep`: the connection goes on; `clean`: the request was read to its end.
   void exchange_done(bool keep, bool clean);
@@ -62,8 +54,6 @@ class Session final : public io::Stream::Owner,
   void exchange_cut(bool as_error);
 
   [[nodiscard]] bool quiet() const noexcept override { return client_->quiet(); }
-
-  std::uint32_t slot = 0;  // place in the listener's list
 
  private:
   enum class State : std::uint8_t { idle, head, exchange, lingering, gone };
@@ -95,11 +85,8 @@ class Session final : public io::Stream::Owner,
   io::Milliseconds linger_until_ = 0;
   State state_ = State::idle;
   bool trusted_ = false;
-  const bool counted_;
   const bool has_client_;
   bool reading_heads_ = false;  // in the loop of read_head()
-  std::uint8_t ip_size_ = 0;
-  std::array<char, 46> ip_;
 };
 
 }  // namespace clockwise::proxy

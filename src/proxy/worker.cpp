@@ -77,6 +77,7 @@ class Worker::Impl {
       for (auto& listener : listeners_) listener->drop_all();
       for (auto& listener : leaving_) listener->drop_all();
       for (auto& [key, servers] : servers_) servers->retire();
+      for (auto& [key, server] : memcached_) server->drop_all();
       for (auto& [pool, memory] : memories_) memory->hedge_clock.stop();
       context_.loop.stop_ticking();
       work_.reset();
@@ -105,6 +106,9 @@ class Worker::Impl {
       if (pool->cache.cache && has_routes(state)) add(pool, std::string(), {});
       for (const auto& use : pool->route_caches) add(pool, use.counters->cache, use);
     }
+    for (const auto& view : next)
+      if (const auto& name = view->pool->config.fallback)
+        view->fallback = views.at({*name, std::nullopt});
     context_.log = state.log;
     auto result = take_over_listeners(state, views);
     for (auto& view : views_) old_views_.push_back(std::move(view));
@@ -127,6 +131,7 @@ class Worker::Impl {
     view->cache = use;
     if (use.cache) view->cache_cells = &use.counters->cells.at(context_.worker);
     view->recent = &pool->recent->by_worker.at(context_.worker);
+    view->memcached_cells = &pool->counters->memcached.at(context_.worker);
     view->memory = &memory_of(pool->config.name);
     if (pool->watch) {
       const auto left = pool->watch->until - std::chrono::steady_clock::now();
@@ -137,6 +142,11 @@ class Worker::Impl {
       }
     }
     for (const upstream::Server& server : pool->servers) {
+      if (pool->config.protocol == config::Protocol::memcached) {
+        view->memcached.push_back(&memcached_at(pool, server));
+        view->memcached.back()->hold();
+        continue;
+      }
       ServerConnections& connections = connections_to(*pool, server);
       connections.hold();
       view->servers.push_back(&connections);
@@ -157,6 +167,17 @@ class Worker::Impl {
       slot = std::make_unique<ServerConnections>(context_.loop, server.backend, context_.worker);
     }
     slot->configure(server, pool.config);
+    return *slot;
+  }
+
+  upstream::MemcachedServer& memcached_at(const std::shared_ptr<const upstream::Pool>& pool,
+                                          const upstream::Server& server) {
+    auto& slot = memcached_[{pool->config.name, server.config.name, server.config.address.text}];
+    if (!slot) {
+      slot = std::make_unique<upstream::MemcachedServer>(context_.loop, server.backend,
+                                                         context_.worker);
+    }
+    slot->configure(pool, server);
     return *slot;
   }
 
@@ -225,6 +246,12 @@ class Worker::Impl {
       });
       if (!used) servers->retire();
     }
+    for (auto& [key, server] : memcached_) {
+      const bool used = std::ranges::any_of(views_, [&](const auto& view) {
+        return std::ranges::find(view->memcached, server.get()) != view->memcached.end();
+      });
+      if (!used) server->retire();
+    }
   }
 
   // Frees what the last request has left.
@@ -232,9 +259,11 @@ class Worker::Impl {
     std::erase_if(old_views_, [](const auto& view) {
       if (view->users > 0) return false;
       for (ServerConnections* servers : view->servers) servers->let_go();
+      for (upstream::MemcachedServer* server : view->memcached) server->let_go();
       return true;
     });
     std::erase_if(servers_, [](const auto& entry) { return entry.second->disposable(); });
+    std::erase_if(memcached_, [](const auto& entry) { return entry.second->disposable(); });
     std::erase_if(leaving_, [](const auto& listener) { return listener->sessions() == 0; });
   }
 
@@ -246,6 +275,7 @@ class Worker::Impl {
     for (auto& listener : listeners_) closed += listener->close_idle(kAtOnce);
     if (closed > 0) return true;
     for (auto& [key, servers] : servers_) closed += servers->close_idle();
+    for (auto& [key, server] : memcached_) closed += server->close_idle();
     return closed > 0;
   }
 
@@ -257,11 +287,20 @@ class Worker::Impl {
                       static_cast<std::uint64_t>(used.tv_nsec);
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
     for (auto& [key, servers] : servers_) servers->on_tick();
+    for (auto& [key, server] : memcached_) server->on_tick();
+    for (const auto& view : views_) see_largest_item(*view);
     for (const auto& view : views_)
       if (view->cache.cache)
         view->cache.cache->store->sweep(static_cast<std::int64_t>(context_.loop.now()));
     if (!old_views_.empty() || !leaving_.empty()) tidy();
     tell_when_drained();
+  }
+
+  static void see_largest_item(PoolView& view) {
+    if (view.memcached.empty()) return;
+    const auto smallest = std::ranges::min_element(
+        view.memcached, {}, [](const auto* server) { return server->largest_item(); });
+    view.largest_item = (*smallest)->largest_item();
   }
 
   void tell_when_drained() {
@@ -276,6 +315,7 @@ class Worker::Impl {
   Context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::map<ServerKey, std::unique_ptr<ServerConnections>> servers_;
+  std::map<ServerKey, std::unique_ptr<upstream::MemcachedServer>> memcached_;
   std::map<std::string, std::unique_ptr<PoolMemory>> memories_;
   std::vector<std::unique_ptr<PoolView>> views_, old_views_;
   std::vector<std::unique_ptr<Listener>> listeners_, leaving_;

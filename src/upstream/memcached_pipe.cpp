@@ -74,6 +74,7 @@ void MemcachedPipe::ask(MemcachedCall& call, const MemcachedRequest& request) {
         .shape = request.shape,
         .repeatable = request.repeatable,
         .repeated = false,
+        .begun = false,
         .asked_ns = loop_.now_ns(),
         .due = loop_.now() + static_cast<io::Milliseconds>(request.patience.count())},
        request.line, request.data);
@@ -170,7 +171,8 @@ bool MemcachedPipe::read_line() {
       break;
   }
   scanned_ = 0;
-  const Owed& owed = calls_.front();
+  Owed& owed = calls_.front();
+  owed.begun = true;
   const bool value = reply.kind == memcached::ReplyKind::value;
   const bool takes_value = owed.shape == AnswerShape::values || owed.shape == AnswerShape::meta;
   const bool fits = !value || takes_value;
@@ -290,7 +292,7 @@ void MemcachedPipe::end(CallFailure failure, bool blame) {
   std::size_t at = std::exchange(out_begin_, 0);
   const std::size_t sent = std::exchange(sent_, 0);
   const bool was_connected = connected_;
-  const bool in_answer = in_value_ || scanned_ > 0;
+  const bool in_answer = !calls.empty() && (calls.front().begun || scanned_ > 0);
   home_.remove(*this);
   // A connection that was kept and has died says nothing about its server.
   if (blame && !(stale && !in_answer)) home_.failed(failure);

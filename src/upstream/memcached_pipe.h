@@ -41,6 +41,7 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
     AnswerShape shape = AnswerShape::line;
     bool repeatable = false;
     bool repeated = false;
+    bool begun = false;  // something of its answer was told
     std::uint64_t asked_ns = 0;
     io::Milliseconds due = 0;
   };

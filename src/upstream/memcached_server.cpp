@@ -48,37 +48,54 @@ BackendError error_of(CallFailure failure) noexcept {
 
 }  // namespace
 
-// Asked on each new connection: how large an item may be.
+// Asked on each new connection: who it is, and how large an item may be.
 class MemcachedServer::Settings final : public MemcachedCall {
  public:
-  explicit Settings(std::atomic<std::uint32_t>& size) : size_(size) {}
-
   static void ask(MemcachedPipe& pipe, Backend& backend, std::chrono::milliseconds patience) {
-    // Ends with its answer.
-    pipe.ask(*new Settings(backend.memcached.item_size_max), {.line = "stats settings\r\n",
-                                                              .data = {},
-                                                              .shape = AnswerShape::stats,
-                                                              .repeatable = false,
-                                                              .patience = patience});
+    const auto one = [&](std::string_view line, AnswerShape shape) {
+      pipe.ask(
+          *new Settings(backend),
+          {.line = line, .data = {}, .shape = shape, .repeatable = false, .patience = patience});
+    };
+    one("version\r\n", AnswerShape::line);
+    one("stats settings\r\n", AnswerShape::stats);
   }
 
  private:
+  // Ends with its answer.
+  explicit Settings(Backend& backend) : backend_(backend) {}
+
   bool on_reply(const Reply& reply) override {
-    constexpr std::string_view kName = "STAT item_size_max ";
-    if (!reply.line.starts_with(kName)) return true;
-    const std::string_view number = reply.line.substr(kName.size());
-    std::uint64_t size = 0;
-    std::from_chars(number.data(), number.data() + number.size(), size);
-    if (size > 0)
-      size_.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 1U << 30)),
-                  std::memory_order_relaxed);
+    constexpr std::string_view kSize = "STAT item_size_max ", kVersion = "VERSION ";
+    if (reply.line.starts_with(kVersion)) read_version(reply.line.substr(kVersion.size()));
+    if (reply.line.starts_with(kSize)) read_size(reply.line.substr(kSize.size()));
     return true;
   }
   void on_value(std::string_view, std::uint32_t) override {}
   void on_answered() override { delete this; }
   void on_failed(CallFailure) override { delete this; }
 
-  std::atomic<std::uint32_t>& size_;
+  void read_size(std::string_view number) {
+    std::uint64_t size = 0;
+    std::from_chars(number.data(), number.data() + number.size(), size);
+    if (size > 0)
+      backend_.memcached.item_size_max.store(
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 1U << 30)),
+          std::memory_order_relaxed);
+  }
+  void read_version(std::string_view text) {
+    std::uint32_t version = 0;
+    for (int i = 0; i < 3; ++i) {
+      std::uint32_t number = 0;
+      const auto end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      if (text.starts_with('.')) text.remove_prefix(1);
+      version = (version << 10) | std::min<std::uint32_t>(number, 1023);
+    }
+    backend_.memcached.version.store(version, std::memory_order_relaxed);
+  }
+
+  Backend& backend_;
 };
 
 // Looks whether a server that was away answers again, and has it forget what it holds under the

@@ -100,6 +100,10 @@ class MemcachedServer {
   [[nodiscard]] std::uint32_t largest_item() const noexcept {
     return backend_->memcached.item_size_max.load(std::memory_order_relaxed);
   }
+  // 10 bits for each of its three numbers; 0: not known yet.
+  [[nodiscard]] std::uint32_t version() const noexcept {
+    return backend_->memcached.version.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] metrics::BackendCells& cells() noexcept { return cells_; }
   // It is not asked now; ask() would fail.
   [[nodiscard]] bool away() const noexcept;

@@ -53,6 +53,7 @@ struct Backend {
   // Of a memcached server.
   struct {
     std::atomic<std::uint32_t> item_size_max{1U << 20};  // as it said last
+    std::atomic<std::uint32_t> version{0};               // the same; 10 bits for each number
     std::atomic<std::uint64_t> probe_due_ms{0};          // while it is away; steady time
     MissedWrites missed;
   } memcached;
@@ -67,9 +68,10 @@ struct Server {
 
 struct PoolCounters {
   PoolCounters(std::string pool_name, std::size_t workers)
-      : name(std::move(pool_name)), cells(workers) {}
+      : name(std::move(pool_name)), cells(workers), memcached(workers) {}
   const std::string name;
   metrics::PerWorker<metrics::PoolCells> cells;
+  metrics::PerWorker<metrics::MemcachedCells> memcached;
 };
 
 // What one pool has counted at one cache.
