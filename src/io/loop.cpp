@@ -47,14 +47,19 @@ void Loop::bury(std::unique_ptr<Mortal> dead) {
 }
 
 void Loop::want_end_of_turn() {
-  if (end_of_turn_posted_) return;
-  end_of_turn_posted_ = true;
-  // Queued behind every event of this turn.
+  if (std::exchange(end_of_turn_wanted_, true) || ending_turn_) return;
+  post_end_of_turn();
+}
+
+// Queued behind every event of this turn. What is wanted while a turn ends comes behind the reads
+// that are begun there: those that are answered at once are handled before the next end.
+void Loop::post_end_of_turn() {
   asio::post(io, [this] { end_of_turn(); });
 }
 
 void Loop::end_of_turn() {
-  end_of_turn_posted_ = false;
+  end_of_turn_wanted_ = false;
+  ending_turn_ = true;
   reclaim_blocks();
 
   // A loop with little to do is about to sleep: waiting another turn would only cost a look at the
@@ -90,6 +95,8 @@ void Loop::end_of_turn() {
   if (!watch_now_.empty()) want_end_of_turn();
 
   bury_the_quiet();
+  ending_turn_ = false;
+  if (end_of_turn_wanted_) post_end_of_turn();
 }
 
 // Reads begun at the end of the last turn and not answered since are waiting: their empty blocks go

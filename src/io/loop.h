@@ -81,12 +81,14 @@ class Loop {
 
  private:
   void end_of_turn();
+  void post_end_of_turn();
   void reclaim_blocks();
   void bury_the_quiet();
   void tick();
 
   std::uint64_t now_ns_ = 0;
-  bool end_of_turn_posted_ = false;
+  bool end_of_turn_wanted_ = false;
+  bool ending_turn_ = false;
   std::vector<Stream*> to_read_, reading_now_;
   std::vector<Stream*> to_try_, trying_now_;
   std::vector<Stream*> watch_now_, watch_next_;

@@ -57,6 +57,8 @@ class Stream {
   // is certain that the read has not used it.
   void release_empty_block();
   [[nodiscard]] bool reading() const noexcept { return reading_ || read_queued_; }
+  // Octets may have been read already that nobody was told of: in() must not be moved.
+  [[nodiscard]] bool read_begun() const noexcept { return reading_; }
   // The last read took all there was: it had room for more. False as well once octets are taken
   // beside it, which read_beside() tells.
   [[nodiscard]] bool drained() const noexcept { return drained_; }

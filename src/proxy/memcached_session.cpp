@@ -78,7 +78,7 @@ bool MemcachedSession::read_command() {
   const std::uint32_t largest = listener_.default_pool().largest_item;
   switch (memcached::scan_command(in.view(), largest, scanned_, command, refusal)) {
     case Scanned::more:
-      if (in.full()) in.reserve(in.size() * 2);
+      if (in.full()) make_room(in.size() * 2);
       return false;
     case Scanned::command:
       return begin(command);
@@ -92,13 +92,18 @@ bool MemcachedSession::read_command() {
   return false;
 }
 
+// A read under way must find its place where it was; with what it brings this is asked again.
+void MemcachedSession::make_room(std::size_t size) {
+  if (!client_->read_begun()) client_->in().reserve(size);
+}
+
 bool MemcachedSession::begin(const Command& command) {
   io::Buffer& in = client_->in();
   std::string_view data;
   if (memcached::is_storage(command.verb)) {
     const std::size_t whole = std::size_t{command.line_size} + command.length + 2;
     if (in.size() < whole) {
-      in.reserve(whole);
+      make_room(whole);
       scanned_ = 0;
       return false;
     }
@@ -235,7 +240,7 @@ void MemcachedSession::go_on() {
   }
   set_deadline();
   if (ending_ || !has_room()) return;
-  client_->release_empty_block();
+  if (!client_->read_begun()) client_->release_empty_block();
   // Whoever waits for answers hardly sends anything before it has them.
   if (commands_.empty() && out_.empty())
     client_->read_soon();

@@ -56,6 +56,7 @@ class MemcachedSession final : public io::Stream::Owner,
   void read_commands();
   [[nodiscard]] bool read_command();
   [[nodiscard]] bool begin(const memcached::Command& command);
+  void make_room(std::size_t size);
   void refuse(const memcached::Command& command, const memcached::Refusal& refusal);
   [[nodiscard]] bool skip_data();
   [[nodiscard]] bool has_room() const noexcept;

@@ -128,7 +128,7 @@ void MemcachedPipe::on_writable(const io::error_code& error) {
 // --- answers ------------------------------------------------------------------------------------
 
 void MemcachedPipe::await_answers() {
-  stream_->release_empty_block();
+  if (!stream_->read_begun()) stream_->release_empty_block();
   if (calls_.empty())
     stream_->watch_idle();
   else
