@@ -142,4 +142,44 @@ std::string_view meta_flag(std::string_view flags, char flag, bool& found) noexc
   return {};
 }
 
+bool answers(Verb verb, ReplyKind kind) noexcept {
+  if (is_error(kind)) return true;
+  switch (verb) {
+    case Verb::get:
+    case Verb::gets:
+    case Verb::gat:
+    case Verb::gats:
+      return kind == ReplyKind::value || kind == ReplyKind::end;
+    case Verb::set:
+    case Verb::add:
+    case Verb::replace:
+    case Verb::append:
+    case Verb::prepend:
+    case Verb::cas:
+      return kind == ReplyKind::stored || kind == ReplyKind::not_stored ||
+             kind == ReplyKind::exists || kind == ReplyKind::not_found;
+    case Verb::remove:
+      return kind == ReplyKind::deleted || kind == ReplyKind::not_found;
+    case Verb::incr:
+    case Verb::decr:
+      return kind == ReplyKind::number || kind == ReplyKind::not_found;
+    case Verb::touch:
+      return kind == ReplyKind::touched || kind == ReplyKind::not_found;
+    case Verb::meta_get:
+      return kind == ReplyKind::value || kind == ReplyKind::end || kind == ReplyKind::meta_done;
+    case Verb::meta_set:
+    case Verb::meta_delete:
+    case Verb::meta_arithmetic:
+      return kind == ReplyKind::meta_done || kind == ReplyKind::meta_not_stored ||
+             kind == ReplyKind::meta_exists || kind == ReplyKind::meta_not_found ||
+             (verb == Verb::meta_arithmetic && kind == ReplyKind::value);
+    case Verb::meta_debug:
+      return kind == ReplyKind::meta_debug || kind == ReplyKind::end;
+    case Verb::flush_all:
+      return kind == ReplyKind::ok;
+    default:
+      return false;
+  }
+}
+
 }  // namespace clockwise::memcached

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "memcached/command.h"
+
 namespace clockwise::memcached {
 
 enum class ReplyKind : std::uint8_t {
@@ -60,6 +62,10 @@ inline constexpr std::size_t kMaxReplyLine = 2048;
 // is bad. REQUIRES: !octets.empty().
 [[nodiscard]] ReplyScan scan_reply(std::string_view octets, std::uint32_t largest_value,
                                    std::size_t& scanned, Reply& reply);
+
+// Whether such a line can be the answer to a command. One that cannot shows that the connection is
+// out of step.
+[[nodiscard]] bool answers(Verb verb, ReplyKind kind) noexcept;
 
 // The value of a meta flag such as `t` among `flags`; `found` says whether it is there. The value
 // of a flag that has none is empty.

@@ -91,6 +91,7 @@ void Exchange::start(Session& session) {
 
   view_ = session.listener().pool_for(head);
   ++view_->users;
+  if (view_->pool->config.protocol == config::Protocol::memcached) return ask_item();
   if (view_->cache.cache && ask_cache()) return;
   choose_server();
 }
@@ -181,7 +182,8 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   // No server answers, but the key has its place all the same.
   context_.key.clear();
   if (view_ != nullptr && session_->listener().config().debug_headers) add_placement(context_.key);
-  if (add_cache_status(context_.key)) count_cached();
+  if (add_cache_status(context_.key) && asked_cache_) count_cached();
+  if (!item_allow_.empty()) context_.key.append("Allow: ").append(item_allow_).append("\r\n");
   answer.extra = context_.key;
   http::render(answer, context_.text);
   context_.pieces.clear();
@@ -276,6 +278,9 @@ void Exchange::leave_session() {
   if (waiter_.waiting()) target_->leave(waiter_);
   leave_trial();
   leave_cache();
+  if (std::exchange(asked_pool_, false) && item_) item_->forget();
+  item_waits_ = false;
+  item_allow_ = {};
   if (view_ != nullptr) --view_->users;
   phase_ = Phase::over;
   session_ = nullptr;
@@ -393,10 +398,12 @@ void Exchange::on_client_read(const io::error_code& error, std::size_t) {
   // What comes before its turn stays in the buffer; an end is found again by the next read. A
   // client that half-closed after a whole request still gets its answer.
   if (phase_ == Phase::waiting) return on_client_read_in_queue(error);
+  if (phase_ == Phase::item) return;
   const bool body_is_due = !request_body_.done() && phase_ != Phase::connecting &&
                            phase_ != Phase::replying && to_server_.empty();
   if (!body_is_due) return;
   if (error) return request_body_bad("the request body ended before its time");
+  if (phase_ == Phase::upload) return read_upload();
   relay_request_body();
 }
 
@@ -418,6 +425,7 @@ void Exchange::on_client_writable(const io::error_code& error) {
   if (error) return client_left();
   if (splice_ && splice_->towards_client()) return run_splice();
   if (phase_ == Phase::stored) return stored_written(to_client_.flush(session_->client()));
+  if (phase_ == Phase::item) return item_writable();
   response_written(to_client_.flush(session_->client()));
 }
 

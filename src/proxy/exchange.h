@@ -10,6 +10,8 @@
 // With a cache the order is: start -> ask_cache -> [wait for a fetch] -> answer_from -> send_stored
 // -> finish. The fetch is an exchange of its own: fetch -> lease -> ... -> read_response_head ->
 // begin_fill -> [fill] -> end_fetch.
+//
+// In front of memcached servers an item is asked for instead of all that: see exchange_item.cpp.
 #pragma once
 
 #include <array>
@@ -30,6 +32,7 @@
 #include "proxy/fetch.h"
 #include "proxy/fill_watch.h"
 #include "proxy/hedge.h"
+#include "proxy/item_call.h"
 #include "proxy/outbox.h"
 #include "proxy/splice.h"
 #include "upstream/connections.h"
@@ -41,6 +44,7 @@ class Session;
 class Exchange final : upstream::ServerConnection::User,
                        HedgeClock::Place,
                        Hedge::Owner,
+                       ItemCall::Owner,
                        FillWatch::Owner,
                        FillNudge::Owner {
  public:
@@ -78,7 +82,9 @@ class Exchange final : upstream::ServerConnection::User,
     body,
     replying,
     waiting,  // for a fetch
-    stored    // an answer from the store goes out
+    stored,   // an answer from the store goes out
+    upload,   // the body of a PUT that memcached is to store comes
+    item      // a memcached server is asked, or its item goes out
   };
   enum class Side : std::uint8_t { client, server };
 
@@ -231,6 +237,39 @@ class Exchange final : upstream::ServerConnection::User,
   void see_invalidation();
   void leave_cache();
 
+  // exchange_item.cpp: an item of memcached is asked for, or written
+  void ask_item();
+  void refuse_item_method();
+  [[nodiscard]] bool choose_item_server();
+  void ask_server(std::string_view line, std::string_view data, upstream::AnswerShape shape,
+                  bool repeatable);
+  void read_item();
+  void begin_write();
+  void read_upload();
+  void item_too_large();
+  void write_item();
+  void send_write();
+  void remove_item();
+  bool on_item_reply(const memcached::Reply& reply) override;
+  void on_item_value(std::string_view octets, std::uint32_t left) override;
+  void on_item_answered() override;
+  void on_item_failed(upstream::CallFailure failure) override;
+  void relay_item(std::string_view octets);
+  void rescan_upload_head();
+  void pool_is_late();
+  void item_unavailable(unsigned status, std::string_view text);
+  void item_missing();
+  void item_refused();
+  void go_to_fallback();
+  [[nodiscard]] bool item_is_known();
+  void answer_item();
+  void write_item_head(unsigned status, std::string_view lines, std::uint64_t length);
+  void answer_write();
+  void item_written(Outbox::Result result);
+  void item_writable();
+  void count_item();
+  void count_item_error();
+
   // exchange_fetch.cpp: the fetch that fills the store
   void take_on(Session& session, Fetch fetch);
   void begin_fill();
@@ -285,6 +324,8 @@ class Exchange final : upstream::ServerConnection::User,
   std::unique_ptr<Fetch> fetch_;      // null: this exchange has a client
   Exchange* leads_ = nullptr;         // the fetch that was begun for this request
   std::string for_reader_only_;       // lines of the answer that are not stored
+  std::unique_ptr<Item> item_;        // of memcached; kept with its memory
+  std::string_view item_allow_;       // static: the methods that a 405 names
   // Of an unsafe request: what its success makes doubtful.
   std::string target_key_, target_authority_, target_uri_;
 
@@ -322,6 +363,8 @@ class Exchange final : upstream::ServerConnection::User,
   metrics::CacheResult result_ = metrics::CacheResult::bypass;
   std::uint8_t cache_tries_ = 0;
   bool asked_cache_ = false;
+  bool asked_pool_ = false;       // of memcached servers
+  bool item_waits_ = false;       // until the client takes more
   bool routed_ = false;           // a server was to answer it
   bool reader_of_fetch_ = false;  // a fetch was begun for it
   Side awaited_ = Side::server;

@@ -626,6 +626,12 @@ void Exchange::stored_done() {
 
 // RFC 9211. False: this exchange has nothing to do with a cache.
 bool Exchange::add_cache_status(std::string& lines) const {
+  if (asked_pool_ && !asked_cache_) {
+    lines.append("Cache-Status: clockwise; fwd=uri-miss");
+    if (phase_ != Phase::replying) lines.append("; fwd-status=").append(std::to_string(status_));
+    lines.append("\r\n");
+    return true;
+  }
   if (!asked_cache_) return false;
   lines.append("Cache-Status: ").append(http::kPseudonym);
   switch (forwarded_) {

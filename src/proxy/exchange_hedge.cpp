@@ -39,6 +39,7 @@ void Exchange::expect_answer() {
 }
 
 void Exchange::on_late() {
+  if (phase_ == Phase::item) return pool_is_late();
   const config::Hedge* rules = hedging();
   Budget& budget = view_->memory->hedges;
   const bool waits =

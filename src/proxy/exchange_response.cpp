@@ -164,6 +164,8 @@ std::string_view Exchange::own_lines() {
   if (asked_cache_) {
     see_invalidation();
     if (add_cache_status(context_.text)) count_cached();
+  } else if (asked_pool_) {
+    (void)add_cache_status(context_.text);
   }
   return context_.text;
 }

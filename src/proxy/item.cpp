@@ -17,39 +17,23 @@ using cache::lines_of;
 using http::same_ignoring_case;
 
 // The fields of content that are kept with it; all others are of one message.
-constexpr std::array<std::string_view, 7> kKept{"content-type",     "content-encoding",
-                                                "content-language", "content-disposition",
-                                                "cache-control",    "last-modified",
-                                                "expires"};
+constexpr std::array<std::string_view, 7> kKept{
+    "content-type",  "content-encoding", "content-language", "content-disposition",
+    "cache-control", "last-modified",    "expires"};
 
 // What an extension is most often; the configuration goes before.
 struct Type {
   std::string_view extension, type;
 };
-constexpr std::array<Type, 24> kTypes{{{"avif", "image/avif"},
-                                       {"css", "text/css"},
-                                       {"csv", "text/csv"},
-                                       {"gif", "image/gif"},
-                                       {"htm", "text/html"},
-                                       {"html", "text/html"},
-                                       {"ico", "image/x-icon"},
-                                       {"jpeg", "image/jpeg"},
-                                       {"jpg", "image/jpeg"},
-                                       {"js", "text/javascript"},
-                                       {"json", "application/json"},
-                                       {"md", "text/markdown"},
-                                       {"mjs", "text/javascript"},
-                                       {"mp4", "video/mp4"},
-                                       {"pdf", "application/pdf"},
-                                       {"png", "image/png"},
-                                       {"svg", "image/svg+xml"},
-                                       {"txt", "text/plain"},
-                                       {"wasm", "application/wasm"},
-                                       {"webm", "video/webm"},
-                                       {"webp", "image/webp"},
-                                       {"woff", "font/woff"},
-                                       {"woff2", "font/woff2"},
-                                       {"xml", "text/xml"}}};
+constexpr std::array<Type, 24> kTypes{
+    {{"avif", "image/avif"},       {"css", "text/css"},          {"csv", "text/csv"},
+     {"gif", "image/gif"},         {"htm", "text/html"},         {"html", "text/html"},
+     {"ico", "image/x-icon"},      {"jpeg", "image/jpeg"},       {"jpg", "image/jpeg"},
+     {"js", "text/javascript"},    {"json", "application/json"}, {"md", "text/markdown"},
+     {"mjs", "text/javascript"},   {"mp4", "video/mp4"},         {"pdf", "application/pdf"},
+     {"png", "image/png"},         {"svg", "image/svg+xml"},     {"txt", "text/plain"},
+     {"wasm", "application/wasm"}, {"webm", "video/webm"},       {"webp", "image/webp"},
+     {"woff", "font/woff"},        {"woff2", "font/woff2"},      {"xml", "text/xml"}}};
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -194,8 +178,7 @@ std::string stored_answer_head(std::string_view octets, std::span<const http::Fi
     const std::string_view name = http::name_of(octets, line);
     const bool kept = std::ranges::any_of(
         kKept, [&](std::string_view one) { return same_ignoring_case(name, one); });
-    if (kept)
-      head.append(name).append(": ").append(http::value_of(octets, line)).append("\r\n");
+    if (kept) head.append(name).append(": ").append(http::value_of(octets, line)).append("\r\n");
   }
   return head += "\r\n";
 }

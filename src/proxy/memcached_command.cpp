@@ -26,54 +26,12 @@ AnswerShape shape_of(Verb verb) noexcept {
   return memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line;
 }
 
-// Whether a line can be the answer to a command. What cannot shows that the connection is out of
-// step.
-bool answers(Verb verb, ReplyKind kind) noexcept {
-  if (memcached::is_error(kind)) return true;
-  switch (verb) {
-    case Verb::get:
-    case Verb::gets:
-    case Verb::gat:
-    case Verb::gats:
-      return kind == ReplyKind::value || kind == ReplyKind::end;
-    case Verb::set:
-    case Verb::add:
-    case Verb::replace:
-    case Verb::append:
-    case Verb::prepend:
-    case Verb::cas:
-      return kind == ReplyKind::stored || kind == ReplyKind::not_stored ||
-             kind == ReplyKind::exists || kind == ReplyKind::not_found;
-    case Verb::remove:
-      return kind == ReplyKind::deleted || kind == ReplyKind::not_found;
-    case Verb::incr:
-    case Verb::decr:
-      return kind == ReplyKind::number || kind == ReplyKind::not_found;
-    case Verb::touch:
-      return kind == ReplyKind::touched || kind == ReplyKind::not_found;
-    case Verb::meta_get:
-      return kind == ReplyKind::value || kind == ReplyKind::end || kind == ReplyKind::meta_done;
-    case Verb::meta_set:
-    case Verb::meta_delete:
-    case Verb::meta_arithmetic:
-      return kind == ReplyKind::meta_done || kind == ReplyKind::meta_not_stored ||
-             kind == ReplyKind::meta_exists || kind == ReplyKind::meta_not_found ||
-             (verb == Verb::meta_arithmetic && kind == ReplyKind::value);
-    case Verb::meta_debug:
-      return kind == ReplyKind::meta_debug || kind == ReplyKind::end;
-    case Verb::flush_all:
-      return kind == ReplyKind::ok;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 // --- what a server says -------------------------------------------------------------------------
 
 bool MemcachedCommand::Part::on_reply(const Reply& reply) {
-  if (!answers(command_.verb_, reply.kind)) return false;
+  if (!memcached::answers(command_.verb_, reply.kind)) return false;
   kind = reply.kind;
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::value) return on_item(reply);
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::end) return true;

@@ -1,0 +1,93 @@
+// What an exchange asks a memcached server for, and what it knows of the item so far. One request
+// at a time; recycled with the exchange.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memcached/command.h"
+#include "upstream/memcached_server.h"
+
+namespace clockwise::proxy {
+
+class ItemCall final : public upstream::MemcachedCall {
+ public:
+  // The exchange; each call may destroy the request, but not this object.
+  class Owner {
+   public:
+    [[nodiscard]] virtual bool on_item_reply(const memcached::Reply& reply) = 0;
+    virtual void on_item_value(std::string_view octets, std::uint32_t left) = 0;
+    virtual void on_item_answered() = 0;
+    virtual void on_item_failed(upstream::CallFailure failure) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  explicit ItemCall(Owner& owner) noexcept : owner_(owner) {}
+
+ private:
+  bool on_reply(const memcached::Reply& reply) override { return owner_.on_item_reply(reply); }
+  void on_value(std::string_view octets, std::uint32_t left) override {
+    owner_.on_item_value(octets, left);
+  }
+  void on_answered() override { owner_.on_item_answered(); }
+  void on_failed(upstream::CallFailure failure) override { owner_.on_item_failed(failure); }
+
+  Owner& owner_;
+};
+
+// Whether an item is there, asked right before it is written. Without an answer it counts as new.
+class ItemCheck final : public upstream::MemcachedCall {
+ public:
+  bool there = false;
+
+ private:
+  bool on_reply(const memcached::Reply& reply) override {
+    there = reply.kind == memcached::ReplyKind::meta_done;
+    return there || reply.kind == memcached::ReplyKind::end || memcached::is_error(reply.kind);
+  }
+  void on_value(std::string_view, std::uint32_t) override {}
+  void on_answered() override {}
+  void on_failed(upstream::CallFailure) override {}
+};
+
+struct Item {
+  explicit Item(ItemCall::Owner& owner) noexcept : call(owner) {}
+
+  ItemCall call;
+  ItemCheck check;
+  upstream::MemcachedServer* server = nullptr;
+  memcached::Verb verb = memcached::Verb::get;
+  std::string key;
+  std::string value;                   // that came, or is to be stored
+  std::string unpacked;                // of gzip
+  std::vector<std::uint64_t> uniques;  // that a write may replace; tried one after another
+  std::int64_t exptime = 0;
+  memcached::ReplyKind kind = memcached::ReplyKind::end;
+  std::uint32_t flags = 0, length = 0;
+  std::uint64_t unique = 0;
+  bool found = false;
+  bool begun = false;  // its answer goes out while the value still comes
+  bool whole = false;  // nothing more is to be sent
+  bool must_exist = false, must_be_new = false;
+  bool too_large = false, out_of_memory = false;  // as the server said
+
+  void forget() noexcept {
+    call.forget();
+    check.forget();
+    constexpr std::size_t kKept = 64 * 1024;
+    for (std::string* text : {&value, &unpacked}) {
+      if (text->capacity() > kKept) std::string().swap(*text);
+      text->clear();
+    }
+    uniques.clear();
+    server = nullptr;
+    found = begun = whole = must_exist = must_be_new = too_large = out_of_memory = false;
+    check.there = false;
+  }
+};
+
+}  // namespace clockwise::proxy
