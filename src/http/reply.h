@@ -17,6 +17,7 @@ struct Reply {
   std::string_view text = {};  // one sentence for the body; empty: the reason phrase stands alone
   // An error type of RFC 9209 2.3, "connection_timeout"; may be empty.
   std::string_view proxy_error = {};
+  std::string_view allow = {};    // of a 405: the methods there are; empty: those of a proxy
   std::uint32_t retry_after = 0;  // seconds; 0: no Retry-After
   std::uint8_t client_minor_version = 1;
   bool json = false;            // RequestHead::accepts_json

@@ -183,7 +183,7 @@ void Exchange::reply(unsigned status, std::string_view proxy_status, std::string
   context_.key.clear();
   if (view_ != nullptr && session_->listener().config().debug_headers) add_placement(context_.key);
   if (add_cache_status(context_.key) && asked_cache_) count_cached();
-  if (!item_allow_.empty()) context_.key.append("Allow: ").append(item_allow_).append("\r\n");
+  answer.allow = item_allow_;
   answer.extra = context_.key;
   http::render(answer, context_.text);
   context_.pieces.clear();
