@@ -166,12 +166,13 @@ bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found
     watch_.reset();
     return false;
   }
-  stored_.object = found.object;
+  // What was found may be purged by now: then it neither stands in nor is it validated.
+  stored_.object = std::move(joined.object);
   phase_ = Phase::waiting;
   reader_of_fetch_ = joined.leads;
   if (joined.leads) {
-    const bool conditional = found.object && found.object->terms().has_validator;
-    begin_fetch(watch_->shared(), found.object,
+    const bool conditional = stored_.object && stored_.object->terms().has_validator;
+    begin_fetch(watch_->shared(), stored_.object,
                 conditional ? CacheFetch::revalidate : CacheFetch::miss, true);
   } else {
     view_->cache_cells->waiting.add();
@@ -205,7 +206,7 @@ void Exchange::fetch_beside(const cache::Wanted& wanted, const cache::ObjectRef&
                             CacheFetch reason) {
   auto joined = view_->cache.cache->store->join(wanted, object, false, now_ms());
   if (!joined.leads) return;
-  begin_fetch(joined.fill, object, reason, false);
+  begin_fetch(joined.fill, joined.object, reason, false);
   rescan_head();
 }
 
