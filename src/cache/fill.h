@@ -9,7 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +22,9 @@
 #include "cache/vary.h"
 
 namespace clockwise::cache {
+
+class Fill;
+using Fills = std::multimap<std::uint64_t, std::shared_ptr<Fill>>;  // by the hash of the key
 
 class Fill {
  public:
@@ -124,7 +130,8 @@ class Fill {
   bool passing_ = false;  // no new follower can begin
 
   // Under the lock of the shard.
-  std::vector<Selector> selectors_;  // that it is for, as far as they are known
+  std::optional<Fills::iterator> place_;  // among those that can be found
+  std::vector<Selector> selectors_;       // that it is for, as far as they are known
   bool joinable_ = true;
   bool doomed_ = false;            // purged or invalidated meanwhile: not kept
   bool softened_ = false;          // purged softly meanwhile: stale from the start

@@ -10,6 +10,8 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <ranges>
+#include <utility>
 
 namespace clockwise::cache {
 namespace {
@@ -33,6 +35,10 @@ constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kOctetsPerBucket = 1024;
 
 constexpr std::size_t kMostText = 0xffff;
+
+// So many fetches of one key are looked at by who could join one. Only where each is for one client
+// are there more, and then the lock is not to be held for all of them.
+constexpr std::size_t kMostLooks = 256;
 
 std::size_t buckets_for(std::uint64_t size) {
   return std::bit_floor(std::max<std::uint64_t>(size / kOctetsPerBucket, 16));
@@ -127,8 +133,8 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
   each_of(wanted.hash, wanted.key, [&](Object& object) {
     if (known.empty()) known = unpack(object.selectors());
   });
-  for (const auto& fill : fills_) {
-    if (fill->hash_ != wanted.hash || fill->key_ != wanted.key) continue;
+  for (const auto& [of, fill] : fills_of(wanted.hash) | std::views::take(kMostLooks)) {
+    if (fill->key_ != wanted.key) continue;
     if (known.empty()) known = fill->selectors_;
     if (alone || !is_joinable(*fill)) continue;
     if (!matches(fill->selectors_, wanted.octets, wanted.fields)) continue;
@@ -140,7 +146,7 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
   for (const Selector& one : known) vary.push_back(one.name);
   joined.fill->selectors_ = selectors(vary, wanted.octets, wanted.fields);
   joined.leads = true;
-  fills_.push_back(joined.fill);
+  joined.fill->place_ = fills_.emplace(wanted.hash, joined.fill);
   return joined;
 }
 
@@ -521,7 +527,7 @@ void Shard::give_up(Fill& fill) {
 
 // The fill itself lives on: whoever calls this holds it.
 void Shard::forget(Fill& fill) noexcept {
-  std::erase_if(fills_, [&](const auto& one) { return one.get() == &fill; });
+  if (fill.place_) fills_.erase(*std::exchange(fill.place_, std::nullopt));
 }
 
 // --- invalidation, purge, tidying ---------------------------------------------------------------
@@ -529,8 +535,8 @@ void Shard::forget(Fill& fill) noexcept {
 std::size_t Shard::invalidate(std::uint64_t hash, std::string_view key) {
   std::size_t count = 0;
   const std::unique_lock lock(mutex_);
-  for (const auto& fill : fills_)
-    if (fill->hash_ == hash && fill->key_ == key) fill->doomed_ = true;
+  for (const auto& [of, fill] : fills_of(hash))
+    if (fill->key_ == key) fill->doomed_ = true;
   each_of(hash, key, [&](Object& object) {
     count += object.is_marker() ? 0 : 1;
     remove(object, EvictionReason::invalidated);
@@ -541,7 +547,7 @@ std::size_t Shard::invalidate(std::uint64_t hash, std::string_view key) {
 void Shard::add_rule(const PurgeRule& rule) {
   const std::unique_lock lock(mutex_);
   rules_.push_back(rule);
-  for (const auto& fill : fills_) purge_fill(*fill, rule);
+  for (const auto& [of, fill] : fills_) purge_fill(*fill, rule);
 }
 
 std::size_t Shard::apply_rule(const PurgeRule& rule) {
@@ -559,7 +565,7 @@ std::size_t Shard::apply_rule(const PurgeRule& rule) {
 
 std::size_t Shard::purge_key(const PurgeRule& rule, std::uint64_t hash) {
   const std::unique_lock lock(mutex_);
-  for (const auto& fill : fills_) purge_fill(*fill, rule);
+  for (const auto& [of, fill] : fills_of(hash)) purge_fill(*fill, rule);
   return purge_bucket(bucket(hash), rule);
 }
 

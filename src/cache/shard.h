@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -47,10 +48,12 @@ class Shard {
   void destroy(Object& object) noexcept;
 
  private:
-  using Fills = std::vector<std::shared_ptr<Fill>>;
-
   [[nodiscard]] Object*& bucket(std::uint64_t hash) noexcept {
     return buckets_[(hash >> 16) & (buckets_.size() - 1)];
+  }
+  [[nodiscard]] auto fills_of(std::uint64_t hash) {
+    const auto [first, last] = fills_.equal_range(hash);
+    return std::ranges::subrange(first, last);
   }
   template <class F>
   void each_of(std::uint64_t hash, std::string_view key, F f);

@@ -1,8 +1,11 @@
-// A purge while it is under way, which only the shard itself shows.
+// What only the shard itself shows: a purge while it is under way, and what a miss costs.
 #include "cache/shard.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <limits>
 #include <string>
 
 #include "support/stores.h"
@@ -78,6 +81,40 @@ TEST_F(ShardPurge, TwoAtOnceEachTakeTheirs) {
   EXPECT_FALSE(find("http://b/1")) << "the other is still under way";
   EXPECT_EQ(shard_.apply_rule(second), 1U);
   EXPECT_TRUE(find("http://c/1"));
+}
+
+// The shortest of some times that so many misses of one key took.
+double cost_of_misses(Shard& shard) {
+  const std::string key = "http://a/asked";
+  const Wanted wanted{.hash = 1, .key = key, .octets = {}, .fields = {}};
+  double least = std::numeric_limits<double>::max();
+  for (int turn = 0; turn < 20; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int n = 0; n < 20; ++n) {
+      const auto joined = shard.join(wanted, {}, true, 1, kNow);
+      shard.leave(*joined.fill);
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    least = std::min(least, took.count());
+  }
+  return least;
+}
+
+TEST(Shard, AMissCostsTheSameHoweverManyFetchesAreUnderWay) {
+  for (const bool of_one_key : {false, true}) {
+    Shard shard(4 * test::kMiB);
+    const auto fetch = [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t n = from; n < to; ++n) {
+        const std::string key = of_one_key ? "http://a/asked" : "http://a/" + std::to_string(n);
+        const Wanted wanted{.hash = of_one_key ? 1 : n, .key = key, .octets = {}, .fields = {}};
+        ASSERT_TRUE(shard.join(wanted, {}, true, 1, kNow).leads);
+      }
+    };
+    fetch(2, 300);
+    const double few = cost_of_misses(shard);
+    fetch(300, 60'000);
+    EXPECT_LT(cost_of_misses(shard), 5 * few) << of_one_key;
+  }
 }
 
 }  // namespace
