@@ -16,7 +16,9 @@ constexpr std::uint32_t kTicksToSettle = 1'000 / Deadlines::kTick;
 
 }  // namespace
 
-Loop::Loop() : io(1), streams(stream_size()), timer_(io) {
+// Sockets and timers are touched by one thread at a time, so they need no locks of their own; what
+// other threads post is still taken under one.
+Loop::Loop() : io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO), streams(stream_size()), timer_(io) {
   refresh();
   deadlines.start(now());
 }

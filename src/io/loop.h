@@ -1,8 +1,8 @@
 // What all connections of one event loop share: its io_context, blocks, deadlines, pipes, and the
 // work that waits for the end of the turn.
 //
-// One worker thread owns a Loop and runs it; nothing here may be touched from another thread except
-// by asio::post(loop.io, …).
+// One worker thread owns a Loop and runs it; once it runs, nothing here may be touched from another
+// thread except by asio::post(loop.io, …), sockets and timers included: they have no locks.
 #pragma once
 
 #include <array>
