@@ -65,7 +65,7 @@ void append_header(const KeyParts& parts, std::string_view name, std::string& ke
 void append_lower(std::string_view text, std::string& key) {
   const std::size_t at = key.size();
   key.resize(at + text.size());
-  std::transform(text.begin(), text.end(), key.begin() + static_cast<std::ptrdiff_t>(at), lower);
+  copy_lower(text, key.data() + at);
 }
 
 // ":80" and the like; an empty port is the default one (RFC 3986 6.2.3).
@@ -260,7 +260,7 @@ std::string_view KeyTemplate::url_of(const KeyParts& parts, std::string& scratch
   char* const begin = scratch.data();
   char* out = std::copy(parts.scheme.begin(), parts.scheme.end(), begin);
   std::memcpy(out, "://", 3);
-  out = std::transform(authority.begin(), authority.end(), out + 3, lower);
+  out = copy_lower(authority, out + 3);
   std::copy(parts.uri.begin(), parts.uri.end(), out);
   return {begin, size};
 }

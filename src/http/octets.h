@@ -171,6 +171,25 @@ inline unsigned controls(__m128i v) noexcept {
   return octet >= 'A' && octet <= 'Z' ? static_cast<char>(octet | 0x20) : octet;
 }
 
+// Writes `text` in lower case from `out` on, eight octets at a time. Returns the end of it.
+inline char* copy_lower(std::string_view text, char* out) noexcept {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  while (text.size() >= sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data(), sizeof word);
+    // Whether an octet is one of A to Z shows in its eighth bit; none carries into the next.
+    const std::uint64_t low = word & (kEach * 0x7f);
+    const std::uint64_t from_a = low + kEach * (0x80 - 'A');
+    const std::uint64_t beyond_z = low + kEach * (0x7f - 'Z');
+    word |= (from_a & ~beyond_z & ~word & (kEach * 0x80)) >> 2;
+    std::memcpy(out, &word, sizeof word);
+    out += sizeof word;
+    text.remove_prefix(sizeof word);
+  }
+  for (const char octet : text) *out++ = lower(octet);
+  return out;
+}
+
 [[nodiscard]] constexpr bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

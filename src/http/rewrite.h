@@ -8,7 +8,10 @@
 #pragma once
 
 #include <array>
+#include <charconv>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -31,7 +34,8 @@ class Gather {
   void relay(std::string_view received);  // kept by reference; joined with the slice before it
                                           // when they touch
   template <class... Text>
-  void write(const Text&... text);  // copied into the scratch area, one after the other
+  void write(const Text&... text);  // copied into the scratch area, one after the other; numbers
+                                    // in decimal
   [[nodiscard]] std::span<const std::string_view> slices() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;  // octets in all
 
@@ -41,6 +45,7 @@ class Gather {
  private:
   void add(std::string_view slice);
   void spill(std::string_view next);
+  void spill(std::integral auto number) { spill(std::to_string(number)); }
 
   std::size_t count_ = 0;
   std::size_t used_ = 0;
@@ -72,16 +77,26 @@ inline void Gather::relay(std::string_view received) {
 
 namespace detail {
 
-// The length of a literal is known without looking for its end.
+// How much room it takes at most. The length of a literal is known without looking for its end.
 template <std::size_t N>
-constexpr std::size_t text_size(const char (&)[N]) noexcept {
+constexpr std::size_t room_for(const char (&)[N]) noexcept {
   return N - 1;
 }
-constexpr std::size_t text_size(std::string_view text) noexcept { return text.size(); }
+constexpr std::size_t room_for(std::string_view text) noexcept { return text.size(); }
+constexpr std::size_t room_for(std::integral auto) noexcept { return 20; }
 
-inline const char* text_begin(const char* text) noexcept { return text; }
-inline const char* text_begin(std::string_view text) noexcept {
-  return text.data() == nullptr ? "" : text.data();  // memcpy takes no null, even for nothing
+// Where it ends.
+template <std::size_t N>
+char* put(char* place, const char (&text)[N]) noexcept {
+  std::memcpy(place, text, N - 1);
+  return place + N - 1;
+}
+inline char* put(char* place, std::string_view text) noexcept {
+  if (!text.empty()) std::memcpy(place, text.data(), text.size());
+  return place + text.size();
+}
+char* put(char* place, std::integral auto number) noexcept {
+  return std::to_chars(place, place + room_for(number), number).ptr;
 }
 
 }  // namespace detail
@@ -89,15 +104,13 @@ inline const char* text_begin(std::string_view text) noexcept {
 // Inlined, so that literals become a few stores.
 template <class... Text>
 [[gnu::always_inline]] inline void Gather::write(const Text&... text) {
-  const std::size_t size = (detail::text_size(text) + ... + 0);
-  if (size > kScratch - used_) [[unlikely]]
+  if ((detail::room_for(text) + ... + 0) > kScratch - used_) [[unlikely]]
     return (spill(text), ...);
-  if (size == 0) return;
   char* const place = scratch_.data() + used_;
   char* end = place;
-  ((std::memcpy(end, detail::text_begin(text), detail::text_size(text)),
-    end += detail::text_size(text)),
-   ...);
+  ((end = detail::put(end, text)), ...);
+  const auto size = static_cast<std::size_t>(end - place);
+  if (size == 0) return;
   used_ += size;
   add({place, size});
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 namespace clockwise::http {
@@ -261,6 +263,19 @@ TEST(RewriteInterim, PassesStatusAndFieldsOn) {
   Gather out;
   rewrite_interim(input, head, out);
   EXPECT_EQ(text_of(out), "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nVia: 1.1 clockwise\r\n\r\n");
+}
+
+TEST(Gather, WritesNumbersInDecimal) {
+  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  const std::string wanted = "a0b-9223372036854775808c18446744073709551615d200";
+  for (const std::size_t before : {std::size_t{0}, Gather::kScratch - wanted.size()}) {
+    const std::string filling(before, '-');
+    Gather out;
+    out.write(filling);
+    out.write("a", 0, "b", kLeast, "c", kMost, "d", std::uint16_t{200});
+    EXPECT_EQ(text_of(out), filling + wanted);
+  }
 }
 
 TEST(Gather, IsReusedAfterASpill) {
