@@ -8,6 +8,7 @@
 // beyond that stands in extents. A small answer is one piece of memory and one slice of a write.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -157,7 +158,9 @@ class Cursor {
  public:
   Cursor() noexcept = default;
   // REQUIRES: offset <= object.size().
-  Cursor(const Object& object, std::uint64_t offset) noexcept;
+  Cursor(const Object& object, std::uint64_t offset) noexcept : object_(&object.body()) {
+    advance(offset);
+  }
 
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
   // The octets from here up to `end` that stand one after another; empty at `end`.
@@ -180,5 +183,23 @@ class Cursor {
   std::uint64_t at_ = 0;            // in that piece
   std::uint64_t offset_ = 0;
 };
+
+// A piece that is used up is left only when there is more: until then its successor may not be
+// linked yet.
+inline std::string_view Cursor::run(std::uint64_t end) noexcept {
+  if (offset_ >= end) return {};
+  while (at_ == piece_size()) next_piece();
+  const char* const begin = extent_ == nullptr ? object_->inline_body() : extent_->data();
+  return {begin + at_, static_cast<std::size_t>(std::min(end - offset_, piece_size() - at_))};
+}
+
+inline void Cursor::advance(std::uint64_t n) noexcept {
+  offset_ += n;
+  while (n > piece_size() - at_) {
+    n -= piece_size() - at_;
+    next_piece();
+  }
+  at_ += n;
+}
 
 }  // namespace clockwise::cache

@@ -22,22 +22,11 @@ namespace {
 // A request that found out so often that it has to look again asks for itself.
 constexpr std::uint8_t kMostTries = 4;
 
-class Decimal {
- public:
-  template <class Number>
-  explicit Decimal(Number number) noexcept {
-    char* const begin = digits_.data();
-    size_ =
-        static_cast<std::size_t>(std::to_chars(begin, begin + digits_.size(), number).ptr - begin);
-  }
-  [[nodiscard]] std::string_view text() const noexcept { return {digits_.data(), size_}; }
-
- private:
-  std::array<char, 20> digits_;
-  std::size_t size_ = 0;
-};
-
-void append_number(std::string& out, std::int64_t number) { out.append(Decimal(number).text()); }
+void append_number(std::string& out, std::int64_t number) {
+  std::array<char, 20> digits;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
 
 // What stands in a string of a structured field (RFC 9651 3.3.3).
 std::string quoted(std::string_view text) {
@@ -411,13 +400,19 @@ void Exchange::answer_from(cache::ObjectRef object, std::uint64_t length, CacheR
 // The head into Context::pieces.
 void Exchange::write_stored_head(const cache::Served& served, std::uint64_t length) {
   const cache::Object& object = *stored_.object;
+  const cache::Seconds age = cache::current_age(object.terms(), now_ms());
   http::Gather& out = context_.gather;
   out.clear();
-  if (served.status == 200)
-    out.write("HTTP/1.1 200 OK\r\n");
-  else
-    out.write("HTTP/1.1 ", Decimal(served.status).text(), " ", http::reason_phrase(served.status),
-              "\r\n");
+  if (result_ == CacheResult::hit && served.status == 200 && keep_alive_ && minor_version_ > 0 &&
+      !view_->cache.cache->config.show_key) {
+    out.write("HTTP/1.1 200 OK\r\nContent-Length: ", length, "\r\nAge: ", age, "\r\n");
+    out.relay(object.head());
+    out.write("Via: 1.1 clockwise\r\nCache-Status: clockwise; hit; ttl=",
+              object.terms().lifetime - age, "\r\n\r\n");
+    return context_.pieces.begin_with(out.slices());
+  }
+  out.write("HTTP/1.1 ", served.status, " ", http::reason_phrase(served.status), "\r\n");
+  write_stored_framing(served, length);
   std::string& text = context_.text;
   text.clear();
   if (served.status == 304 || served.status == 416 || served.parts.size() > 1) {
@@ -426,26 +421,20 @@ void Exchange::write_stored_head(const cache::Served& served, std::uint64_t leng
   } else {
     out.relay(object.head());
   }
-
-  const cache::Seconds age = cache::current_age(object.terms(), now_ms());
-  const std::string_view end = !keep_alive_          ? "Connection: close\r\n\r\n"
-                               : minor_version_ == 0 ? "Connection: keep-alive\r\n\r\n"
-                                                     : "\r\n";
-  if (result_ == CacheResult::hit && served.status == 200 && !view_->cache.cache->config.show_key) {
-    out.write("Content-Length: ", Decimal(length).text(), "\r\nAge: ", Decimal(age).text(),
-              "\r\nVia: 1.1 clockwise\r\nCache-Status: clockwise; hit; ttl=",
-              Decimal(object.terms().lifetime - age).text(), "\r\n", end);
-  } else {
-    write_stored_framing(served, length);
-    // What came from the origin for this request has the Age that it came with.
-    if (result_ == CacheResult::miss)
-      out.write(for_reader_only_);
-    else
-      out.write("Age: ", Decimal(age).text(), "\r\n");
-    text.clear();
-    (void)add_cache_status(text);
-    out.write("Via: 1.1 clockwise\r\n", text, end);
-  }
+  // What came from the origin for this request has the Age that it came with.
+  if (result_ == CacheResult::miss)
+    out.write(for_reader_only_);
+  else
+    out.write("Age: ", age, "\r\n");
+  text.clear();
+  (void)add_cache_status(text);
+  out.write("Via: 1.1 clockwise\r\n", text);
+  if (!keep_alive_)
+    out.write("Connection: close\r\n\r\n");
+  else if (minor_version_ == 0)
+    out.write("Connection: keep-alive\r\n\r\n");
+  else
+    out.write("\r\n");
   context_.pieces.begin_with(out.slices());
 }
 
@@ -453,19 +442,18 @@ void Exchange::write_stored_framing(const cache::Served& served, std::uint64_t l
   http::Gather& out = context_.gather;
   if (served.parts.size() > 1) {
     out.write("Content-Type: multipart/byteranges; boundary=", stored_.boundary,
-              "\r\nContent-Length: ", Decimal(multipart_length()).text(), "\r\n");
+              "\r\nContent-Length: ", multipart_length(), "\r\n");
   } else if (served.parts.size() == 1) {
     const cache::ByteRange& part = served.parts.front();
-    out.write("Content-Range: bytes ", Decimal(part.first).text(), "-", Decimal(part.last).text(),
-              "/", Decimal(length).text(), "\r\nContent-Length: ", Decimal(part.size()).text(),
-              "\r\n");
+    out.write("Content-Range: bytes ", part.first, "-", part.last, "/", length,
+              "\r\nContent-Length: ", part.size(), "\r\n");
   } else if (served.status == 416) {
-    out.write("Content-Range: bytes */", Decimal(length).text(), "\r\nContent-Length: 0\r\n");
+    out.write("Content-Range: bytes */", length, "\r\nContent-Length: 0\r\n");
   } else if (response_writer_.kind() == http::BodyKind::chunked) {
     out.write("Transfer-Encoding: chunked\r\n");
   } else if (response_writer_.kind() == http::BodyKind::length && length != Fill::kUnknown &&
              served.status != 204 && served.status != 304) {
-    out.write("Content-Length: ", Decimal(length).text(), "\r\n");
+    out.write("Content-Length: ", length, "\r\n");
   }
 }
 
@@ -501,10 +489,9 @@ std::uint64_t Exchange::multipart_length() const {
   return length;
 }
 
-// False: that was the last one.
+// False: that was the last one. REQUIRES: there are parts.
 bool Exchange::next_part() {
-  if (no_body_answer_ || stored_.next_part > stored_.parts.size() || stored_.parts.empty())
-    return false;
+  if (no_body_answer_ || stored_.next_part > stored_.parts.size()) return false;
   context_.text.clear();
   if (stored_.next_part == stored_.parts.size()) {
     context_.text.append("\r\n--").append(stored_.boundary).append("--\r\n");
@@ -550,7 +537,7 @@ void Exchange::send_stored() {
       if (!more_is_there()) return;
       continue;
     }
-    if (!next_part()) return stored_done();
+    if (stored_.parts.empty() || !next_part()) return stored_done();
     pieces.passing(context_.text);
   }
 }
@@ -618,7 +605,6 @@ void Exchange::stored_written(Outbox::Result result) {
 }
 
 void Exchange::stored_done() {
-  leave_fill();
   count_request(metrics::code_of(status_));
   finish();
 }
