@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "config/keys.h"
+#include "config/pools.h"
 #include "http/octets.h"
 
 namespace clockwise::config {
@@ -172,17 +175,23 @@ void read_cache_name(const Field& field, std::span<const std::string_view> cache
 }
 
 void check_pools_of_caches(const Field& field, const Config& config) {
-  std::vector<std::string_view> known;
-  for (const Pool& pool : config.pools)
-    if (pool.protocol == Protocol::memcached) known.push_back(pool.name);
+  std::map<std::pair<std::string, std::string>, std::string_view> seen;  // pool, namespace: cache
   for (const Entry& entry : field.node().entries) {
-    const Field cache = field.child(entry);
-    if (cache.node().kind != Kind::map) continue;
-    for (const Entry& setting : cache.node().entries) {
-      if (setting.key != "pool") continue;
-      std::string ignored;
-      read_reference(cache.child(setting), "pool of memcached servers", known, ignored);
-    }
+    const Cache* const cache = config.cache(entry.key);
+    if (cache == nullptr || !cache->pool || cache->pool->empty()) continue;
+    const Field written = field.child(entry);
+    const std::vector<Entry>& settings = written.node().entries;
+    const auto setting = std::ranges::find(settings, "pool", &Entry::key);
+    if (setting == settings.end()) continue;  // the same name once more
+    const Field pool = written.child(*setting);
+    std::string name;
+    read_pool_name(pool, config.pools, Protocol::memcached, name);
+    const auto [first, fresh] = seen.emplace(std::pair(name, cache->pool_namespace), cache->name);
+    if (fresh || first->second == cache->name) continue;
+    pool.warn_at(pool.place(),
+                 fmt::format("{} has the namespace {} there for cache {} too: what one keeps the "
+                             "other would give",
+                             quoted(name), quoted(cache->pool_namespace), quoted(first->second)));
   }
 }
 

@@ -15,8 +15,8 @@ namespace clockwise::config {
 void read_cache_name(const Field& field, std::span<const std::string_view> caches,
                      std::optional<std::string>& out);
 
-// Reports a `pool` that is none of memcached servers. `field` is what `config.caches` was read
-// from.
+// Reports a `pool` that is none of memcached servers; warns of two caches with one namespace there.
+// `field` is what `config.caches` was read from.
 void check_pools_of_caches(const Field& field, const Config& config);
 
 // Of caches that take memory in nobody's service. `field` is what `config.caches` was read from.

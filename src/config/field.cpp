@@ -160,9 +160,11 @@ void MapReader::missing(std::string_view key) const {
                     fmt::format("the key \"{}\" is missing", key));
 }
 
-void MapReader::refuse(std::string_view key, std::string_view why) {
-  if (const std::optional<Field> found = take(key)) found->problem_at(found->key_place(), why);
+bool MapReader::refuse(std::string_view key, std::string_view why) {
+  const std::optional<Field> found = take(key);
+  if (found) found->problem_at(found->key_place(), why);
   known_.pop_back();  // never suggested
+  return found.has_value();
 }
 
 void MapReader::read_each(const std::function<void(const std::string&, const Field&)>& read) {

@@ -99,8 +99,8 @@ class MapReader {
   }
   // Hands every key that was not read yet, merge keys apart, and its value to `read`.
   void read_each(const std::function<void(const std::string& key, const Field&)>& read);
-  // A key of the product that is refused here, whatever its value.
-  void refuse(std::string_view key, std::string_view why = "is not supported yet");
+  // A key of the product that is refused here, whatever its value. Was it there?
+  bool refuse(std::string_view key, std::string_view why = "is not supported yet");
   // Reports the keys that nobody read. The last call.
   void finish();
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/pools.h"
 #include "config/routes.h"
 
 namespace clockwise::config {
@@ -84,6 +85,8 @@ void read_http_limits(MapReader& map, Limits& limits) {
   });
   map.read("headers", integer(limits.headers, 1, 10'000));
   map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
+  for (const std::string_view key : {"unanswered", "unsent", "buffered"})
+    map.refuse(key, kForMemcached);
   if (uri && limits.uri_size > limits.header_size)
     uri->error("is more than limits.header_size, of which the target is a part");
   else
@@ -91,9 +94,12 @@ void read_http_limits(MapReader& map, Limits& limits) {
 }
 
 void read_memcached_limits(MapReader& map, Limits& limits) {
+  for (const std::string_view key :
+       {"requests", "pipelined", "header_size", "uri_size", "headers", "body_size"})
+    map.refuse(key, kForHttp);
   map.read("unanswered", size(limits.unanswered, 1ULL << 10, 1ULL << 40));
   map.read("unsent", size(limits.unsent, 1ULL << 10, 1ULL << 40));
-  map.read("buffered", size(limits.buffered, 1ULL << 20, 1ULL << 50));
+  map.read("buffered", size(limits.buffered, 1ULL << 20, 1ULL << 40));
 }
 
 void read_limits(const Field& field, Protocol protocol, Limits& limits) {
@@ -110,19 +116,11 @@ void read_limits(const Field& field, Protocol protocol, Limits& limits) {
 
 void read_memcached_timeouts(const Field& field, ListenerTimeouts& timeouts) {
   MapReader map(field);
+  for (const std::string_view key : {"first_byte", "header", "request"}) map.refuse(key, kForHttp);
   map.read("body", duration(timeouts.body, 1ms));
   map.read("idle", duration(timeouts.idle, 0ms));
   map.read("write", duration(timeouts.write, 1ms));
   map.finish();
-}
-
-// The pools that a listener may hand its clients' requests to.
-std::vector<std::string_view> pools_for(Protocol protocol, std::span<const Pool> pools) {
-  std::vector<std::string_view> names;
-  for (const Pool& pool : pools)
-    if (protocol == Protocol::http || pool.protocol == Protocol::memcached)
-      names.push_back(pool.name);
-  return names;
 }
 
 void read_of_http(MapReader& map, Listener& listener) {
@@ -139,7 +137,7 @@ void read_of_memcached(MapReader& map, Listener& listener) {
   map.refuse("debug_headers", "is not for memcached: its answers have no headers");
 }
 
-Listed read_listener(const Field& field, std::span<const Pool> all_pools,
+Listed read_listener(const Field& field, std::span<const Pool> pools,
                      std::span<const std::string_view> caches) {
   Listed out{.listener = {}, .name = field.place(), .address = field.place(), .field = field};
   Listener& listener = out.listener;
@@ -154,9 +152,9 @@ Listed read_listener(const Field& field, std::span<const Pool> all_pools,
   });
   map.read("protocol", choice(listener.protocol, kProtocols));
   const Protocol protocol = listener.protocol;
-  const std::vector<std::string_view> pools = pools_for(protocol, all_pools);
-  const std::string_view kind = protocol == Protocol::http ? "pool" : "pool of memcached servers";
-  map.require("pool", [&](const Field& f) { read_reference(f, kind, pools, listener.pool); });
+  map.require("pool", [&](const Field& f) {
+    read_pool_name(f, pools, spoken_behind(protocol), listener.pool);
+  });
   map.read("routes",
            [&](const Field& f) { listener.routes = read_routes(f, protocol, pools, caches); });
   map.read("tls", only_off);

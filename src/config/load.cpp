@@ -198,6 +198,7 @@ std::variant<std::vector<Server>, Failure> load_servers(const std::string& name,
   WrittenRing ring;
   ring.ring = pool.ring;
   ring.facts = &ring::facts(pool.ring.scheme.placement);
+  ring.may_own_nothing = pool.fallback.has_value();
   std::vector<Server> servers;
   const auto parsed = Parsed::parse(name, text, report, environment);
   if (parsed != nullptr) servers = read_upstream(parsed->root(), ring);

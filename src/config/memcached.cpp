@@ -19,18 +19,19 @@ constexpr std::array<Choice<bool>, 2> kEtag{{{"off", false}, {"cas", true}}};
 constexpr std::array<Choice<Memcached::OnReturn>, 2> kOnReturn{
     {{"keep", Memcached::OnReturn::keep}, {"distrust", Memcached::OnReturn::distrust}}};
 
-// What stands in a field of an answer must not end it.
-bool is_field_value(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= ' ' && c < 0x7f) || c == '\t' || static_cast<unsigned char>(c) >= 0x80;
-  });
+// text/html, with parameters behind it or not. No text of the configuration can end a field.
+bool is_media_type(std::string_view text) {
+  const std::string_view type = text.substr(0, text.find_first_of("; "));
+  const std::size_t slash = type.find('/');
+  return slash != std::string_view::npos && http::is_token(type.substr(0, slash)) &&
+         http::is_token(type.substr(slash + 1));
 }
 
 void read_type(const Field& field, std::string& out) {
   std::string type;
   read_text(field, type, Empty::refused);
   if (type.empty()) return;
-  if (is_field_value(type))
+  if (is_media_type(type))
     out = std::move(type);
   else
     field.error("is no Content-Type such as text/html");
@@ -43,6 +44,8 @@ void read_types(const Field& field, std::map<std::string, std::string>& types) {
     std::ranges::transform(lower, lower.begin(), http::lower);
     if (extension.empty() || extension.find_first_of("./") != std::string::npos)
       f.problem_at(f.key_place(), quoted(extension) + " is not an extension such as html");
+    if (types.contains(lower))
+      f.problem_at(f.key_place(), quoted(extension) + " stands here already, in other case");
     read_type(f, types[lower]);
   });
   map.finish();
@@ -59,6 +62,33 @@ void read_namespace(const Field& field, std::string& out) {
     out = std::move(text);
 }
 
+// Servers count the life of an item in seconds, and take 0 as no end.
+void read_lifetime(const Field& field, milliseconds& out) {
+  milliseconds found = out;
+  duration(found, 0ms)(field);
+  if (found > 0ms && found < 1s)
+    field.error("is less than 1s: servers count the life of an item in seconds");
+  else
+    out = found;
+}
+
+void read_lifetimes(MapReader& map, Memcached& memcached) {
+  std::optional<Field> ttl;
+  map.read("ttl", [&](const Field& f) {
+    read_lifetime(f, memcached.ttl);
+    ttl = f;
+  });
+  map.read("max_ttl", [&](const Field& f) { read_lifetime(f, memcached.max_ttl); });
+  if (ttl && memcached.max_ttl > 0ms && memcached.ttl > memcached.max_ttl)
+    ttl->warn_at(ttl->place(), "is more than max_ttl, which is what counts");
+  map.read("negative_ttl", [&](const Field& f) {
+    read_lifetime(f, memcached.negative_ttl);
+    if (memcached.negative_ttl > 0ms && memcached.layout == Memcached::Layout::raw)
+      f.problem("needs layout: http; a raw value has no place for the status");
+  });
+  map.read("failover_ttl", [&](const Field& f) { read_lifetime(f, memcached.failover_ttl); });
+}
+
 }  // namespace
 
 void begin_memcached_pool(Pool& pool) {
@@ -67,9 +97,10 @@ void begin_memcached_pool(Pool& pool) {
   pool.timeouts = {.connect = 250ms, .response = 1s, .idle = 5min, .total = 0ms};
 }
 
-void read_memcached(const Field& field, Memcached& memcached) {
+void read_memcached(const Field& field, Pool& pool) {
+  Memcached& memcached = pool.memcached;
   MapReader map(field);
-  map.read("key", [&](const Field& f) { read_key(f, memcached.key); });
+  map.read("key", [&](const Field& f) { read_key(f, pool.ring.key); });
   map.read("long_key", choice(memcached.long_key, kLongKey));
   map.read("layout", choice(memcached.layout, kLayout));
   map.read("gzip_flag", integer(memcached.gzip_flag, 0, UINT32_MAX));
@@ -77,13 +108,10 @@ void read_memcached(const Field& field, Memcached& memcached) {
   map.read("default_type", [&](const Field& f) { read_type(f, memcached.default_type); });
   map.read("types", [&](const Field& f) { read_types(f, memcached.types); });
   map.read("writable", on_off(memcached.writable));
-  map.read("ttl", duration(memcached.ttl, 0ms));
-  map.read("max_ttl", duration(memcached.max_ttl, 0ms));
-  map.read("fill", on_off(memcached.fill));
-  map.read("negative_ttl", [&](const Field& f) {
-    duration(memcached.negative_ttl, 0ms)(f);
-    if (memcached.negative_ttl > 0ms && memcached.layout == Memcached::Layout::raw)
-      f.problem("needs layout: http; a raw value has no place for the status");
+  read_lifetimes(map, memcached);
+  map.read("fill", [&](const Field& f) {
+    read_switch(f, memcached.fill);
+    if (memcached.fill && !pool.fallback) f.problem("needs a fallback, whose answers are stored");
   });
   map.read("budget", duration(memcached.budget, 1ms));
   map.read("on_read_error", choice(memcached.error_on_read, kOnReadError));
@@ -92,7 +120,6 @@ void read_memcached(const Field& field, Memcached& memcached) {
   map.read("server_connections", integer(memcached.server_connections, 1, 64));
   map.read("down_after", integer(memcached.down_after, 1, 100'000));
   map.read("retry_interval", duration(memcached.retry_interval, 50ms));
-  map.read("failover_ttl", duration(memcached.failover_ttl, 0ms));
   map.read("on_return", choice(memcached.on_return, kOnReturn));
   map.finish();
 }

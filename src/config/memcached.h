@@ -8,7 +8,7 @@ namespace clockwise::config {
 // The defaults of a pool where its servers speak memcached.
 void begin_memcached_pool(Pool& pool);
 
-// `memcached:`.
-void read_memcached(const Field& field, Memcached& memcached);
+// `memcached:` of a pool whose fallback was read.
+void read_memcached(const Field& field, Pool& pool);
 
 }  // namespace clockwise::config

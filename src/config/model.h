@@ -132,9 +132,14 @@ struct Server {
 // The servers of a list as the ring sees them, in its order.
 [[nodiscard]] std::vector<ring::Member> members_of(const std::vector<Server>& servers);
 
+// The default of memcached.key: what nginx pools were filled under, $uri?$args.
+inline constexpr std::string_view kItemKey = "{path:decoded}?{query}";
+
 struct Ring {
-  ring::Scheme scheme;        // points: 1024 per unit of weight, a spread of about 3 %
-  std::string key = "{uri}";  // template, see http/key_template.h
+  ring::Scheme scheme;  // points: 1024 per unit of weight, a spread of about 3 %
+  // Template, see http/key_template.h; of a pool of memcached servers `memcached.key`: what its
+  // text is escaped to is the key of an item too.
+  std::string key = "{uri}";
   // Query parameters that {uri:normalized} drops; may end in *. As a set: sorted, each once, and
   // none where `key` has no {uri:normalized}. Equal lists leave out the same.
   std::vector<std::string> key_ignore;
@@ -251,11 +256,10 @@ struct Memcached {
   enum class OnReturn { keep, distrust };
 
   // In front of the pool: HTTP.
-  std::string key = "{path:decoded}?{query}";  // template of the key of an item
-  LongKey long_key = LongKey::hash;            // of more than 250 bytes
-  Layout layout = Layout::raw;  // of a value: the body, or a whole answer with its head
-  std::uint32_t gzip_flag = 2;  // bits of an item's flags that say it is gzip; 0: none does
-  bool etag = true;             // the unique of an item as ETag
+  LongKey long_key = LongKey::hash;  // of more than 250 bytes; the key itself is Ring::key
+  Layout layout = Layout::raw;       // of a value: the body, or a whole answer with its head
+  std::uint32_t gzip_flag = 2;       // bits of an item's flags that say it is gzip; 0: none does
+  bool etag = true;                  // the unique of an item as ETag
   std::string default_type = "application/octet-stream";
   std::map<std::string, std::string> types;  // Content-Type by extension of the path
   bool writable = false;                     // PUT and DELETE

@@ -25,6 +25,9 @@ constexpr std::array<Choice<Failover>, 2> kFailover{
 constexpr std::array<Choice<Resolve>, 2> kResolve{
     {{"start", Resolve::start}, {"lazy", Resolve::lazy}}};
 
+// Of the pools that a message names.
+constexpr std::size_t kShown = 5;
+
 void read_handoff(const Field& field, Handoff& handoff) {
   bool mode = true;
   double budget = 0;
@@ -116,33 +119,56 @@ void read_of_http(MapReader& map, Pool& pool, std::span<const std::string_view> 
   map.read("retry", [&](const Field& f) { read_retry(f, pool.retry); });
   map.read("hedge", [&](const Field& f) { read_hedge(f, pool.hedge); });
   map.read("fallback", only_off);
-  map.read("memcached", only_off);
+  map.read("memcached", [](const Field& f) {
+    if (!is_off(f)) f.problem("is for pools with protocol: memcached");
+  });
   map.read("cache", [&](const Field& f) { read_cache_name(f, caches, pool.cache); });
 }
 
-void read_fallback(const Field& field, std::optional<std::string>& out) {
+// The pool is looked up once all are known.
+void read_fallback(const Field& field, std::optional<std::string>& out,
+                   std::vector<Field>& fallbacks) {
   if (is_off(field)) return out.reset();
-  read_text(field, out.emplace(), Empty::refused);
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  out = scalar->text;
+  fallbacks.push_back(field);
 }
 
 void read_of_memcached(MapReader& map, Pool& pool) {
-  // What may be repeated follows from the command, and is, once, on a connection that had died.
-  map.read("retry", only_off);
+  map.refuse("retry",
+             "is not for memcached servers: what may be sent again follows from a command");
   map.read("hedge", only_off);
-  map.read("fallback", [&](const Field& f) { read_fallback(f, pool.fallback); });
   map.read("cache", only_off);
-  map.read("memcached", [&](const Field& f) {
-    read_memcached(f, pool.memcached);
-    if (pool.memcached.fill && !pool.fallback)
-      f.problem("fill needs a fallback: the pool whose answers are stored");
-  });
-  pool.ring.key = pool.memcached.key;  // what the ring hashes is made of it
+  map.read("memcached", [&](const Field& f) { read_memcached(f, pool); });
+}
+
+// Writes pass a server by while it is out; what it held before is old when it comes back.
+void warn_of_old_values(const Pool& pool, const std::optional<Field>& failover,
+                        const std::optional<Field>& outlier) {
+  if (pool.memcached.on_return == Memcached::OnReturn::distrust) return;
+  constexpr std::string_view kWarning =
+      "a server that was out gives values from before again, though they were written or deleted "
+      "elsewhere meanwhile; memcached: {on_return: distrust} forgets them first";
+  if (failover && pool.failover == Failover::next)
+    failover->warn_at(failover->place(), kWarning);
+  else if (outlier && pool.outlier)
+    outlier->warn_at(outlier->key_place(), kWarning);
+}
+
+void warn_of_replicas(const Pool& pool, const WrittenRing& ring) {
+  if (!ring.replicas || pool.ring.replicas <= pool.servers.size()) return;
+  ring.replicas->warn_at(
+      ring.replicas->place(),
+      fmt::format("{} is more than the number of servers, {}: each item is on all of them",
+                  pool.ring.replicas, pool.servers.size()));
 }
 
 Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,
-               std::span<const std::string_view> caches) {
+               std::span<const std::string_view> caches, std::vector<Field>& fallbacks) {
   Pool pool;
   pool.name = std::move(name);
+  std::optional<Field> outlier, failover;
   MapReader map(field);
   map.read("protocol", choice(pool.protocol, kProtocols));
   const bool memcached = pool.protocol == Protocol::memcached;
@@ -150,40 +176,35 @@ Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,
   WrittenRing ring = default_ring(pool.protocol);
   map.read("ring", [&](const Field& f) { ring = read_ring(f, pool.protocol); });
   pool.ring = ring.ring;
+  if (memcached)
+    map.read("fallback", [&](const Field& f) { read_fallback(f, pool.fallback, fallbacks); });
+  ring.may_own_nothing = pool.fallback.has_value();
   Membership(pool, files, ring).read(field, map);
   map.read("handoff", [&](const Field& f) { read_handoff(f, pool.handoff); });
   map.read("max_remap", share(pool.max_remap));
   map.read("max_shrink", share(pool.max_shrink));
   map.read("health", [&](const Field& f) { read_health(f, pool.protocol, pool.health); });
-  map.read("outlier", [&](const Field& f) { read_outlier(f, pool.outlier); });
+  map.read("outlier", [&](const Field& f) {
+    read_outlier(f, pool.outlier);
+    outlier = f;
+  });
   map.read("panic", share(pool.panic));
   map.read("timeouts", [&](const Field& f) { read_timeouts(f, pool.timeouts); });
   map.read("resolve", choice(pool.resolve, kResolve));
   map.read("connections", [&](const Field& f) { read_connections(f, pool.connections); });
   map.read("tls", only_off);
-  map.read("failover", choice(pool.failover, kFailover));
+  map.read("failover", [&](const Field& f) {
+    choice(pool.failover, kFailover)(f);
+    failover = f;
+  });
   if (memcached)
     read_of_memcached(map, pool);
   else
     read_of_http(map, pool, caches);
   map.finish();
+  if (memcached) warn_of_old_values(pool, failover, outlier);
+  warn_of_replicas(pool, ring);
   return pool;
-}
-
-void check_fallbacks(const Field& field, const std::vector<Pool>& pools) {
-  std::vector<std::string_view> known;
-  for (const Pool& pool : pools)
-    if (pool.protocol == Protocol::http) known.push_back(pool.name);
-  for (const Entry& entry : field.node().entries) {
-    const Field pool = field.child(entry);
-    if (pool.node().kind != Kind::map) continue;
-    for (const Entry& setting : pool.node().entries) {
-      if (setting.key != "fallback") continue;
-      const Field name = pool.child(setting);
-      std::string ignored;
-      if (!is_off(name)) read_reference(name, "pool of HTTP servers", known, ignored);
-    }
-  }
 }
 
 }  // namespace
@@ -196,17 +217,39 @@ std::vector<Pool> read_pools(const Field& field, UpstreamFiles& files,
     return pools;
   }
   if (field.node().entries.empty()) field.problem("has no pool; at least one is needed");
+  std::vector<Field> fallbacks;
   MapReader map(field);
   map.read_each([&](const std::string& key, const Field& f) {
     const auto name = parse_name(key);
     if (!name) f.problem_at(f.key_place(), fmt::format("{} {}", quoted(key), name.error().message));
-    pools.push_back(read_pool(f, key, files, caches));
+    pools.push_back(read_pool(f, key, files, caches, fallbacks));
   });
   map.finish();
-  check_fallbacks(field, pools);
+  std::string ignored;
+  for (const Field& fallback : fallbacks) read_pool_name(fallback, pools, Protocol::http, ignored);
   std::sort(pools.begin(), pools.end(),
             [](const Pool& a, const Pool& b) { return a.name < b.name; });
   return pools;
+}
+
+void read_pool_name(const Field& field, std::span<const Pool> pools,
+                    std::optional<Protocol> protocol, std::string& out) {
+  std::vector<std::string_view> known;
+  for (const Pool& pool : pools)
+    if (!protocol || pool.protocol == *protocol) known.push_back(pool.name);
+  if (!protocol) return read_reference(field, "pool", known, out);
+  const std::optional<Scalar> scalar = field.scalar();
+  if (!scalar) return;
+  out = scalar->text;
+  if (std::ranges::find(known, out) != known.end()) return;
+  std::string others = did_you_mean(out, known);
+  if (known.empty())
+    others = "; there is none";
+  else if (others.empty())
+    others = fmt::format("; {} would do",
+                         list_of(std::span(known).first(std::min(known.size(), kShown))));
+  field.error(fmt::format("is not a pool of {} servers{}",
+                          *protocol == Protocol::memcached ? "memcached" : "HTTP", others));
 }
 
 }  // namespace clockwise::config

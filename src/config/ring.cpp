@@ -132,11 +132,30 @@ std::uint32_t width_of(std::string_view hash) {
   return hash == "crc32" ? 32 : 64;
 }
 
+// `hash` and `avalanche` that are left out.
+void fill_in(WrittenRing& ring) {
+  ring::Scheme& scheme = ring.ring.scheme;
+  if (ring.facts == nullptr || ring.facts->hashes.empty()) return;
+  const bool named = !scheme.hash.empty();
+  if (scheme.placement == ring::Placement::haproxy && !scheme.avalanche) scheme.avalanche = !named;
+  if (!named) scheme.hash = ring.facts->hashes.front();
+}
+
+// Where the reading of a ring begins.
+WrittenRing unread_ring(Protocol protocol) {
+  WrittenRing ring;
+  if (protocol == Protocol::http) return ring;
+  ring.ring.scheme.placement = ring::Placement::ketama;
+  ring.ring.key = kItemKey;
+  ring.facts = &ring::facts(ring::Placement::ketama);
+  return ring;
+}
+
 // `ring:` up to its last key.
 class RingReader {
  public:
   RingReader(const Field& field, Protocol protocol)
-      : map_(field), memcached_(protocol == Protocol::memcached), out_(default_ring(protocol)) {}
+      : map_(field), memcached_(protocol == Protocol::memcached), out_(unread_ring(protocol)) {}
 
   WrittenRing read() {
     map_.read("scheme", [&](const Field& f) { read_scheme(f); });
@@ -144,13 +163,10 @@ class RingReader {
       scheme_.points = out_.facts->default_points;
     for (const Parameter& parameter : kParameters) read_parameter(parameter);
     check_together();
-    fill_in();
+    fill_in(out_);
     read_keys();
     map_.read("hash_tag", [&](const Field& f) { read_hash_tag(f, scheme_.hash_tag); });
-    if (memcached_)
-      map_.read("replicas", integer(out_.ring.replicas, 1, kMaxReplicas));
-    else
-      map_.read("replicas", only(std::uint64_t{1}));
+    map_.read("replicas", [&](const Field& f) { read_replicas(f); });
     map_.read("bounded_load", only_off);
     map_.read("hot_keys", only_off);
     map_.finish();
@@ -160,14 +176,19 @@ class RingReader {
  private:
   void read_keys() {
     if (memcached_) {
-      constexpr std::string_view kWhy =
-          "is not for a memcached pool: the ring hashes the key of the item, memcached.key";
-      map_.refuse("key", kWhy);
-      return map_.refuse("key_ignore", kWhy);
+      for (const std::string_view key : {"key", "key_ignore"})
+        map_.refuse(key, "is not for memcached servers: memcached.key is what the ring hashes");
+      return;
     }
     map_.read("key", [&](const Field& f) { read_key(f, out_.ring.key); });
     map_.read("key_ignore",
               [&](const Field& f) { read_key_ignore(f, out_.ring.key, out_.ring.key_ignore); });
+  }
+
+  void read_replicas(const Field& field) {
+    if (!memcached_) return only(std::uint64_t{1})(field);
+    integer(out_.ring.replicas, 1, kMaxReplicas)(field);
+    out_.replicas = field;
   }
 
   void read_scheme(const Field& field) {
@@ -219,14 +240,6 @@ class RingReader {
       bits->error(fmt::format("is more than the {} bits of {}", width_of(hash), hash));
   }
 
-  void fill_in() {
-    if (out_.facts == nullptr || out_.facts->hashes.empty()) return;
-    const bool named = !scheme_.hash.empty();
-    if (scheme_.placement == ring::Placement::haproxy && !scheme_.avalanche)
-      scheme_.avalanche = !named;
-    if (!named) scheme_.hash = out_.facts->hashes.front();
-  }
-
   struct Written {
     std::string_view key;
     Field field;
@@ -254,12 +267,8 @@ WrittenRing read_ring(const Field& field, Protocol protocol) {
 }
 
 WrittenRing default_ring(Protocol protocol) {
-  WrittenRing ring;
-  if (protocol == Protocol::http) return ring;
-  ring.ring.scheme.placement = ring::Placement::ketama;
-  ring.facts = &ring::facts(ring::Placement::ketama);
-  if (ring.facts->default_points != 0) ring.ring.scheme.points = ring.facts->default_points;
-  if (!ring.facts->hashes.empty()) ring.ring.scheme.hash = ring.facts->hashes.front();
+  WrittenRing ring = unread_ring(protocol);
+  fill_in(ring);
   return ring;
 }
 

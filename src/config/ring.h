@@ -16,6 +16,9 @@ struct WrittenRing {
   std::optional<Field> scheme;
   std::optional<Field> points;
   std::optional<Field> hash;  // or `key_hash`
+  std::optional<Field> replicas;
+  // Without a key of their own all servers may be: the pool has a fallback.
+  bool may_own_nothing = false;
 };
 
 // The parameters may stand before the scheme. Each is judged by it: one that belongs to other

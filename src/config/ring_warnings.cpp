@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -23,7 +24,13 @@ constexpr double kTooMuch = 0.125;
 constexpr double kTooMuchDeviations = 3;
 // A ring that is built for its figures has at most so many points: some 30 ms.
 constexpr std::uint64_t kMaxBuilt = 1 << 18;
-constexpr std::size_t kSampleKeys = 4'096;
+constexpr std::size_t kSampleKeys = 2'000;
+// Keys that count up, as keys do: what stands before the number.
+constexpr std::array<std::string_view, 3> kLikeKeys{"/item/", "user:", ""};
+// So many times the keys that a server's part of the ring is worth are too many: with no fewer than
+// these it is more than four standard deviations.
+constexpr double kUneven = 1.4;
+constexpr double kEnoughKeys = 125;
 constexpr std::size_t kLibmemcachedServers = 100;
 
 // A server's share of a ring of equal points strays less when keys go to the nearest one.
@@ -66,7 +73,7 @@ class RingWarnings {
       warn_of_coarse_weights();
     }
     if (std::reduce(points_.begin(), points_.end()) > kMaxBuilt) {
-      if (!ring_.facts->monotone)
+      if (!ring_.facts->monotone && ring_.scheme)
         at_scheme(
             "moves keys between servers that stay as they are when another comes, goes or "
             "changes its weight; scheme clockwise does not");
@@ -96,6 +103,9 @@ class RingWarnings {
     place.warn_at(place.place(), message);
   }
   void at_scheme(std::string_view message) const { at(ring_.scheme, where_, message); }
+  void at_hash(std::string_view message) const {
+    at(ring_.hash ? ring_.hash : ring_.scheme, where_, message);
+  }
   void at_weight(std::size_t i, std::string_view message) const {
     where_.warn_at(list_.places[i].weight, message, step(i, "weight"));
   }
@@ -170,23 +180,51 @@ class RingWarnings {
                                  quoted(name(worst)), points_[worst], percent(error(worst))));
   }
 
+  // How many keys that count up each server owns.
+  [[nodiscard]] std::vector<std::size_t> owned(const ring::Ring& ring,
+                                               std::string_view like) const {
+    std::vector<std::size_t> keys(members_.size());
+    for (std::size_t i = 0; i < kSampleKeys; ++i)
+      ++keys[ring.owner(ring.hash(fmt::format("{}{}", like, i)))];
+    return keys;
+  }
+
   // Does one server have all keys, whatever its share of the positions? Then it is warned of.
   bool warn_of_key_hash(const ring::Ring& ring) const {
     if (ring_.facts->hashes.empty()) return false;
-    std::vector<std::size_t> keys(members_.size());
-    for (std::size_t i = 0; i < kSampleKeys; ++i)
-      ++keys[ring.owner(ring.hash(fmt::format("/item/{}", i)))];
+    const std::vector<std::size_t> keys = owned(ring, kLikeKeys.front());
     const auto top = static_cast<std::size_t>(std::ranges::max_element(keys) - keys.begin());
     const double share = static_cast<double>(keys[top]) / kSampleKeys;
     const double expected = list_.servers[top].weight / weight_;
-    if (share < 0.9 || expected > 0.75) return false;
+    if (share < 0.9 || expected > 0.75) {
+      warn_of_like_keys(ring);
+      return false;
+    }
     const bool short_hash = scheme().hash == "crc" || scheme().hash == "crc32";
-    at(ring_.hash ? ring_.hash : ring_.scheme, where_,
-       fmt::format("{} owns {:.0f} % of the keys, its weight is {:.0f} %: {} {}", quoted(name(top)),
-                   percent(share), percent(expected), scheme().hash,
-                   short_hash ? "has 15 bits here, which end before the ring begins"
-                              : "does not spread keys over this ring"));
+    at_hash(fmt::format("{} owns {:.0f} % of the keys, its weight is {:.0f} %: {} {}",
+                        quoted(name(top)), percent(share), percent(expected), scheme().hash,
+                        short_hash ? "has 15 bits here, which end before the ring begins"
+                                   : "does not spread keys over this ring"));
     return true;
+  }
+
+  void warn_of_like_keys(const ring::Ring& ring) const {
+    double most = kUneven;
+    std::string message;
+    for (const std::string_view like : kLikeKeys) {
+      const std::vector<std::size_t> keys = owned(ring, like);
+      for (const std::size_t i : owners_) {
+        const double fair = ring.shares()[i] * kSampleKeys;
+        const auto owns = static_cast<double>(keys[i]);
+        if (fair < kEnoughKeys || owns / fair <= most) continue;
+        most = owns / fair;
+        message = fmt::format(
+            "of {} keys {}0, {}1, … {} has {}, its part of the ring is {:.0f}: {} "
+            "spreads keys that are alike badly",
+            kSampleKeys, like, like, quoted(name(i)), keys[i], fair, scheme().hash);
+      }
+    }
+    if (!message.empty()) at_hash(message);
   }
 
   void warn_of_overload(const ring::Ring& ring) const {
@@ -209,6 +247,8 @@ class RingWarnings {
   }
 
   void warn_of_needless_moves(const ring::Ring& ring) const {
+    // Nobody chose the scheme that memcached pools have to begin with.
+    if (!ring_.scheme) return;
     const Forecaster forecaster(scheme(), members_, ring);
     if (ring_.facts->takes_id) {
       warn_of_moving_ids(forecaster);

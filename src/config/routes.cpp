@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/caches.h"
+#include "config/pools.h"
 #include "http/authority.h"
 #include "http/octets.h"
 
@@ -68,11 +69,11 @@ void read_match(const Field& field, Protocol protocol, Route& route) {
   if (protocol == Protocol::http) {
     map.read("host", part(read_host, route.host));
     map.read("path_prefix", part(read_path_prefix, route.path_prefix));
-    map.refuse("key_prefix", "is for listeners that speak memcached");
+    if (map.refuse("key_prefix", kForMemcached)) any = false;
   } else {
     map.read("key_prefix", part(read_key_prefix, route.key_prefix));
-    map.refuse("host", "is for listeners that speak HTTP");
-    map.refuse("path_prefix", "is for listeners that speak HTTP");
+    for (const std::string_view key : {"host", "path_prefix"})
+      if (map.refuse(key, kForHttp)) any = false;
   }
   map.finish();
   if (any && map.is_map())
@@ -80,22 +81,28 @@ void read_match(const Field& field, Protocol protocol, Route& route) {
                                              : "names no key_prefix");
 }
 
-void read_cache_of_route(const Field& field, std::span<const std::string_view> caches,
-                         Route& route) {
+void read_cache_of_route(const Field& field, std::span<const Pool> pools,
+                         std::span<const std::string_view> caches, Route& route) {
   read_cache_name(field, caches, route.cache);
   if (!route.cache) route.cache = "";
+  const auto pool = std::ranges::find(pools, route.pool, &Pool::name);
+  if (*route.cache != "" && pool != pools.end() && pool->protocol == Protocol::memcached)
+    field.problem(fmt::format("keeps answers of HTTP servers; those of {} speak memcached",
+                              quoted(route.pool)));
 }
 
-Route read_route(const Field& field, Protocol protocol, std::span<const std::string_view> pools,
+Route read_route(const Field& field, Protocol protocol, std::span<const Pool> pools,
                  std::span<const std::string_view> caches) {
   Route route;
   MapReader map(field);
   map.require("match", [&](const Field& f) { read_match(f, protocol, route); });
-  map.require("pool", [&](const Field& f) { read_reference(f, "pool", pools, route.pool); });
+  map.require("pool", [&](const Field& f) {
+    read_pool_name(f, pools, spoken_behind(protocol), route.pool);
+  });
   if (protocol == Protocol::http)
-    map.read("cache", [&](const Field& f) { read_cache_of_route(f, caches, route); });
+    map.read("cache", [&](const Field& f) { read_cache_of_route(f, pools, caches, route); });
   else
-    map.refuse("cache", "is for listeners that speak HTTP");
+    map.refuse("cache", kForHttp);
   map.finish();
   return route;
 }
@@ -125,8 +132,7 @@ void warn_of_unreached(const std::vector<Field>& items, const std::vector<Route>
 
 }  // namespace
 
-std::vector<Route> read_routes(const Field& field, Protocol protocol,
-                               std::span<const std::string_view> pools,
+std::vector<Route> read_routes(const Field& field, Protocol protocol, std::span<const Pool> pools,
                                std::span<const std::string_view> caches) {
   std::vector<Route> routes;
   const std::optional<std::vector<Field>> items = field.items();

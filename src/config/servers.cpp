@@ -161,7 +161,7 @@ std::vector<Server> read_servers(const Field& where, const WrittenRing& ring) {
   for (const Field& item : *items) read_server(item, ring.facts, list);
   check_names(list, where);
   const auto weightless = [](const Server& server) { return server.weight == 0; };
-  if (!items->empty() && std::ranges::all_of(list.servers, weightless))
+  if (!ring.may_own_nothing && !items->empty() && std::ranges::all_of(list.servers, weightless))
     where.problem("the weights are all 0: no server would own a key");
   if (ring.facts == nullptr) return std::move(list.servers);
   if (!ring.facts->may_repeat_labels) check_labels(list, where);

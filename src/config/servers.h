@@ -26,8 +26,8 @@ struct ServerList {
 
 // Reads the items of `list` for a pool of `ring`. Reports what is wrong with each, with what the
 // scheme makes of them (ids, weights, labels, the number of points), doubled names, and a list that
-// cannot own any key: an empty one, or one whose weights are all 0. Warnings (warnings.h) wait in
-// the report until the whole configuration is known to be valid.
+// cannot own any key: an empty one, or, without a fallback, one whose weights are all 0. Warnings
+// (warnings.h) wait in the report until the whole configuration is known to be valid.
 [[nodiscard]] std::vector<Server> read_servers(const Field& list, const WrittenRing& ring);
 
 }  // namespace clockwise::config

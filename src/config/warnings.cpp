@@ -99,7 +99,8 @@ void warn_of_servers(const ServerList& list, const WrittenRing& ring, const Fiel
   if (ring.facts->placement == ring::Placement::nginx) warn_of_shared_labels(list, where);
   warn_of_shared_addresses(list, where);
   const auto owners = std::ranges::count_if(list.servers, &Server::on_ring);
-  if (owners == 0) where.warn_at(where.place(), "no server is active: no key has an owner");
+  if (owners == 0 && !ring.may_own_nothing)
+    where.warn_at(where.place(), "no server is active: no key has an owner");
   if (owners >= 3) warn_of_dominance(list, where);
 }
 

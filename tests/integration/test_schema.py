@@ -28,12 +28,17 @@ def judged_by_both(verdict):
             yield path, json.loads("\n".join(line for line in lines if not line.startswith("#")))
 
 
+def below(node):
+    """The schemas in a map, but for rules on settings that stand elsewhere."""
+    return [child for keyword, child in node.items() if keyword != "allOf"]
+
+
 def settings(node):
     """Every (name, schema) of a setting."""
     if isinstance(node, dict):
         for name, child in node.get("properties", {}).items():
             yield name, child
-        for child in node.values():
+        for child in below(node):
             yield from settings(child)
     elif isinstance(node, list):
         for child in node:
@@ -44,7 +49,7 @@ def maps(node):
     if isinstance(node, dict):
         if "properties" in node:
             yield node
-        for child in node.values():
+        for child in below(node):
             yield from maps(child)
     elif isinstance(node, list):
         for child in node:

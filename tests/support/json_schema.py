@@ -11,6 +11,7 @@ import pathlib
 import re
 
 ANNOTATIONS = {"$schema", "title", "description", "default", "definitions"}
+OF_IF = {"then", "else"}  # mean nothing alone
 
 
 def is_type(value, name):
@@ -47,7 +48,7 @@ class Schema:
 
     def _faults(self, schema, value, at):
         for keyword, rule in schema.items():
-            if keyword in ANNOTATIONS:
+            if keyword in ANNOTATIONS | OF_IF:
                 continue
             check = getattr(self, "_" + keyword.lstrip("$"), None)
             if check is None:
@@ -126,6 +127,18 @@ class Schema:
         tried = [list(self._faults(schema, value, at)) for schema in schemas]
         if all(tried):
             yield f"{at}: fits none of the forms: {'; '.join(faults[0] for faults in tried)}"
+
+    def _allOf(self, schemas, value, at, _):
+        for schema in schemas:
+            yield from self._faults(schema, value, at)
+
+    def _not(self, schema, value, at, _):
+        if not list(self._faults(schema, value, at)):
+            yield f"{at}: fits what it must not: {schema}"
+
+    def _if(self, condition, value, at, schema):
+        then = "else" if list(self._faults(condition, value, at)) else "then"
+        yield from self._faults(schema.get(then, {}), value, at)
 
     def _oneOf(self, schemas, value, at, _):
         fitting = sum(not list(self._faults(schema, value, at)) for schema in schemas)

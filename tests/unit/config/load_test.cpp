@@ -170,9 +170,9 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(web.timeouts, (ListenerTimeouts{500ms, 1s, 2s, 3s, 4s, 5s}));
   EXPECT_EQ(web.forwarded, (Forwarded{{{"10.0.0.0/8"}, {"::1/128"}}, ForwardedStyle::forwarded}));
   EXPECT_TRUE(web.debug_headers);
-  EXPECT_THAT(web.routes,
-              ElementsAre(Route{"img.example.com", "/thumb/", "", "a", std::nullopt},
-                          Route{"*.example.com", "", "", "b", "y"}, Route{"", "/raw/", "", "b", ""}));
+  EXPECT_THAT(web.routes, ElementsAre(Route{"img.example.com", "/thumb/", "", "a", std::nullopt},
+                                      Route{"*.example.com", "", "", "b", "y"},
+                                      Route{"", "/raw/", "", "b", ""}));
   ASSERT_EQ(config.pools.size(), 2U);
   EXPECT_EQ(config.pools[0].name, "a");  // sorted
   const Pool& b = config.pools[1];
@@ -235,6 +235,159 @@ metrics: {per_backend: basic, removed_grace: 0s, max_series: 2000}
   EXPECT_EQ(config.cache("x"), nullptr);
   EXPECT_EQ(config.access_log, (AccessLog{"/var/log/a.log", LogFormat::combined, 0.1}));
   EXPECT_EQ(config.metrics, (Metrics{PerBackend::basic, 0ms, 2000}));
+}
+
+constexpr const char* kMemcached = R"(
+listeners:
+  - {name: mc, address: h:1, protocol: memcached, pool: mc}
+  - {name: web, address: h:2, pool: mc}
+pools:
+  mc: {protocol: memcached, servers: [{name: h:1, address: h:1}]}
+)";
+
+TEST(Load, AMemcachedPoolHasDefaultsOfItsOwn) {
+  using namespace std::chrono_literals;
+  const Loaded result = loaded(kMemcached);
+  EXPECT_THAT(result.warnings, IsEmpty());
+  Pool pool;
+  pool.name = "mc";
+  pool.protocol = Protocol::memcached;
+  pool.ring.scheme.placement = ring::Placement::ketama;
+  pool.ring.scheme.hash = "md5";
+  pool.ring.key = "{path:decoded}?{query}";
+  Server server;
+  server.name = "h:1";
+  server.address = {"h:1", "h", 1, ""};
+  pool.servers = {server};
+  pool.failover = Failover::fail_fast;
+  pool.timeouts = {250ms, 1s, 5min, 0ms};
+  EXPECT_THAT(result.config.pools, ElementsAre(pool));
+  EXPECT_EQ(result.config.listeners.at(0).protocol, Protocol::memcached);
+  EXPECT_EQ(result.config.listeners.at(0).timeouts.idle, 0ms);
+  EXPECT_EQ(result.config.listeners.at(1).protocol, Protocol::http);
+  EXPECT_EQ(result.config.listeners.at(1).timeouts.idle, 60s);
+}
+
+TEST(Load, TheMemcachedPartOfTheFileWithEveryOptionIsTheDefaultsToo) {
+  std::ifstream file(std::string(CLOCKWISE_SOURCE_DIR) + "/config/every-option.yaml");
+  std::string text = kMemcached;
+  text.replace(text.find("  mc: {"), std::string::npos,
+               "  mc:\n    servers: [{name: h:1, address: h:1}]\n    protocol: memcached\n");
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    inside = inside ? line.starts_with("    # ") : line == "    # memcached:";
+    if (inside) text += "    " + line.substr(6) + "\n";
+  }
+  EXPECT_THAT(text, HasSubstr("    memcached:\n      key: "));
+  EXPECT_EQ(loaded(text).config.pools, loaded(kMemcached).config.pools);
+}
+
+TEST(Load, EverySettingOfMemcachedArrives) {
+  using namespace std::chrono_literals;
+  const Config config = loaded(R"(
+listeners:
+  - name: mc
+    address: h:1
+    protocol: memcached
+    pool: mc
+    routes: [{match: {key_prefix: "s:"}, pool: sessions}]
+    limits: {max_connections: 1, per_client: 2, unanswered: 3k, unsent: 4k, buffered: 5m}
+    timeouts: {body: 6s, idle: 7s, write: 8s}
+pools:
+  web: {servers: [{name: a, address: h:1}], cache: c}
+  sessions: {protocol: memcached, servers: [{name: h:1, address: h:1}]}
+  mc:
+    protocol: memcached
+    ring: {scheme: twemproxy, replicas: 3}
+    servers: [{name: h:1, address: h:1, weight: 0}]
+    health: {interval: 9s}
+    outlier: {consecutive_failures: 10}
+    failover: next
+    timeouts: {connect: 1ms, response: 2ms, idle: 3ms, total: 4ms}
+    fallback: web
+    memcached:
+      key: "{host}{uri}"
+      long_key: reject
+      layout: http
+      gzip_flag: 8
+      etag: off
+      default_type: text/html; charset=utf-8
+      types: {HTML: text/html, css: text/css}
+      writable: true
+      ttl: 1s
+      max_ttl: 2s
+      fill: true
+      negative_ttl: 3s
+      budget: 4ms
+      on_read_error: error
+      failover_ttl: 5s
+      allow_flush: true
+      namespace: "app:"
+      server_connections: 6
+      down_after: 7
+      retry_interval: 80ms
+      on_return: distrust
+caches:
+  c: {store: memcached, pool: mc, namespace: site, pool_budget: 9ms}
+)")
+                            .config;
+  const Listener& listener = config.listeners.at(0);
+  Limits limits;
+  limits.max_connections = 1;
+  limits.per_client = 2;
+  limits.unanswered = 3 << 10;
+  limits.unsent = 4 << 10;
+  limits.buffered = 5 << 20;
+  EXPECT_EQ(listener.limits, limits);
+  EXPECT_EQ(listener.timeouts, (ListenerTimeouts{std::nullopt, 10s, 6s, 7s, 8s, 0ms}));
+  EXPECT_THAT(listener.routes, ElementsAre(Route{"", "", "s:", "sessions", std::nullopt}));
+  const Pool& mc = *config.pool("mc");
+  EXPECT_EQ(mc.ring.scheme.placement, ring::Placement::twemproxy);
+  EXPECT_EQ(mc.ring.key, "{host}{uri}");
+  EXPECT_EQ(mc.ring.replicas, 3U);
+  EXPECT_EQ(mc.health->interval, 9s);
+  EXPECT_EQ(mc.outlier->consecutive_failures, 10U);
+  EXPECT_EQ(mc.failover, Failover::next);
+  EXPECT_EQ(mc.timeouts, (PoolTimeouts{1ms, 2ms, 3ms, 4ms}));
+  EXPECT_EQ(mc.fallback, "web");
+  EXPECT_EQ(mc.memcached, (Memcached{.long_key = Memcached::LongKey::reject,
+                                     .layout = Memcached::Layout::http,
+                                     .gzip_flag = 8,
+                                     .etag = false,
+                                     .default_type = "text/html; charset=utf-8",
+                                     .types = {{"css", "text/css"}, {"html", "text/html"}},
+                                     .writable = true,
+                                     .ttl = 1s,
+                                     .max_ttl = 2s,
+                                     .fill = true,
+                                     .negative_ttl = 3s,
+                                     .budget = 4ms,
+                                     .error_on_read = true,
+                                     .allow_flush = true,
+                                     .hash_namespace = "app:",
+                                     .server_connections = 6,
+                                     .down_after = 7,
+                                     .retry_interval = 80ms,
+                                     .failover_ttl = 5s,
+                                     .on_return = Memcached::OnReturn::distrust}));
+  const Cache& cache = config.caches.at(0);
+  EXPECT_EQ(cache.pool, "mc");
+  EXPECT_EQ(cache.pool_namespace, "site");
+  EXPECT_EQ(cache.pool_budget, 9ms);
+}
+
+TEST(Load, AllServersMayBeWithoutAKeyWhereThereIsAFallback) {
+  Files files = {{"main.yaml",
+                  "listeners: [{name: web, address: 'h:80', pool: mc}]\n"
+                  "pools:\n  web: {servers: [{name: a, address: 'h:1'}]}\n"
+                  "  mc: {protocol: memcached, fallback: web, servers_from: {file: up.yaml}}\n"},
+                 {"up.yaml", "servers: [{name: 'h:2', address: 'h:2', weight: 0}]\n"}};
+  const Loaded result = loaded(files, "main.yaml");
+  EXPECT_THAT(result.warnings, IsEmpty());
+  const Pool& mc = *result.config.pool("mc");
+  EXPECT_EQ(load_servers("up.yaml", files["up.yaml"], mc, test::environment({})).index(), 0U);
+  files["main.yaml"].replace(files["main.yaml"].find("fallback: web"), 13, "fallback: off");
+  EXPECT_THAT(problems(load_from(files)), ElementsAre(HasSubstr("the weights are all 0")));
 }
 
 TEST(Load, TheIgnoredParametersAreTheSetThatTheKeyLeavesOut) {

@@ -46,6 +46,20 @@ TEST(Ring, EveryParameterArrives) {
   EXPECT_EQ(scheme_of("hash_tag: '{}'").hash_tag, "{}");
 }
 
+// What a memcached pool has to begin with leaves nothing behind in the scheme that is chosen.
+TEST(Ring, OfAMemcachedPoolIsKetamaUnlessAnotherIsNamed) {
+  const auto of_memcached = [](std::string text) {
+    text.insert(text.find("    ring"), "    protocol: memcached\n");
+    return loaded(text).config.pools.at(0).ring.scheme;
+  };
+  for (const ring::SchemeFacts& facts : ring::schemes()) {
+    const std::string text = with_ring("scheme: " + std::string(facts.name));
+    EXPECT_EQ(of_memcached(text), loaded(text).config.pools.at(0).ring.scheme) << facts.name;
+  }
+  EXPECT_EQ(of_memcached(with_ring("")), scheme_of("scheme: ketama"));
+  EXPECT_EQ(of_memcached(with_ring("key_hash: crc")), scheme_of("scheme: ketama, key_hash: crc"));
+}
+
 TEST(Ring, ParametersMayStandBeforeTheScheme) {
   EXPECT_EQ(scheme_of("table: 251, hash_tag: '<>', scheme: maglev"),
             scheme_of("scheme: maglev, hash_tag: '<>', table: 251"));

@@ -121,6 +121,22 @@ TEST(Warnings, ARouteThatNoRequestReaches) {
   EXPECT_FALSE(warned("host: a", "path_prefix: /x"));
 }
 
+TEST(Warnings, ARouteThatNoKeyReaches) {
+  const auto warned = [](const std::string& first, const std::string& second) {
+    return !test::loaded(
+                "listeners: [{name: mc, address: 'h:80', protocol: memcached, pool: p, routes: "
+                "[{pool: p, match: {key_prefix: '" +
+                first + "'}}, {pool: p, match: {key_prefix: '" + second +
+                "'}}]}]\npools: {p: {protocol: memcached, servers: [{name: 'h:1', address: "
+                "'h:1'}]}}\n")
+                .warnings.empty();
+  };
+  EXPECT_TRUE(warned("a", "a"));
+  EXPECT_TRUE(warned("a", "ab"));
+  EXPECT_FALSE(warned("ab", "a"));
+  EXPECT_FALSE(warned("ab", "ac"));
+}
+
 TEST(Warnings, ACacheThatOnlyARouteUsesIsUsed) {
   EXPECT_THAT(test::loaded("listeners: [{name: web, address: 'h:80', pool: p, routes: "
                            "[{match: {host: a}, pool: p, cache: c}]}]\n"
@@ -155,6 +171,70 @@ TEST(Warnings, OfAnUpstreamFileHaveItsPlaces) {
               ElementsAre(AllOf(StartsWith("main.yaml:2:28: pools.p.ring.scheme: "),
                                 HasSubstr("needlessly")),
                           StartsWith("up.yaml:1:18: servers[0].name: the ring hashes the name")));
+}
+
+std::vector<std::string> warnings_of_memcached(const std::string& pool,
+                                               const std::string& servers = servers_of(3)) {
+  std::vector<std::string> out;
+  for (const Problem& warning :
+       test::loaded("listeners: [{name: mc, address: 'h:80', protocol: memcached, pool: p}]\n"
+                    "pools:\n  web: {servers: [{name: a, address: 'h:1'}]}\n  p:\n"
+                    "    protocol: memcached\n    servers: [" +
+                    servers + "]\n    " + pool + "\n")
+           .warnings)
+    out.push_back(warning.headline());
+  return out;
+}
+
+TEST(MemcachedPool, HasNoWarningForWhatItHasByDefault) {
+  EXPECT_THAT(warnings_of_memcached(""), IsEmpty());
+  EXPECT_THAT(warnings_of_memcached("ring: {scheme: ketama}"), Contains(HasSubstr("needlessly")));
+}
+
+TEST(MemcachedPool, AServerThatWasOutGivesOldValues) {
+  const auto old_values = HasSubstr(
+      "a server that was out gives values from before again, though they were written or deleted "
+      "elsewhere meanwhile; memcached: {on_return: distrust} forgets them first");
+  EXPECT_THAT(warnings_of_memcached("failover: next"),
+              ElementsAre(AllOf(StartsWith("main.yaml:7:15: pools.p.failover: "), old_values)));
+  EXPECT_THAT(warnings_of_memcached("outlier: {}"),
+              ElementsAre(AllOf(StartsWith("main.yaml:7:5: pools.p.outlier: "), old_values)));
+  EXPECT_THAT(warnings_of_memcached("outlier: {}\n    failover: next"),
+              ElementsAre(HasSubstr("p.failover: ")));
+  for (const char* pool : {"failover: fail_fast", "outlier: off",
+                           "failover: next\n    memcached: {on_return: distrust}",
+                           "memcached: {on_return: distrust}\n    outlier: {}"})
+    EXPECT_THAT(warnings_of_memcached(pool), IsEmpty()) << pool;
+}
+
+TEST(MemcachedPool, MoreReplicasThanServers) {
+  EXPECT_THAT(warnings_of_memcached("ring: {replicas: 4}"),
+              ElementsAre("main.yaml:7:22: pools.p.ring.replicas: 4 is more than the number of "
+                          "servers, 3: each item is on all of them"));
+  EXPECT_THAT(warnings_of_memcached("ring: {replicas: 3}"), IsEmpty());
+}
+
+TEST(MemcachedPool, ALifetimeThatTheCapCuts) {
+  EXPECT_THAT(warnings_of_memcached("memcached: {ttl: 2m, max_ttl: 1m}"),
+              ElementsAre("main.yaml:7:22: pools.p.memcached.ttl: is more than max_ttl, which is "
+                          "what counts"));
+  EXPECT_THAT(warnings_of_memcached("memcached: {ttl: 2m, max_ttl: 0s}"), IsEmpty());
+  EXPECT_THAT(warnings_of_memcached("memcached: {ttl: 1m, max_ttl: 1m}"), IsEmpty());
+}
+
+TEST(MemcachedPool, TwoCachesThatTakeEachOthersAnswers) {
+  const auto warned = [](const std::string& second) {
+    return warnings_of_memcached(
+        "memcached: {}\n  x: {servers: [{name: x, address: 'h:1'}], cache: c}\n"
+        "  y: {servers: [{name: y, address: 'h:1'}], cache: d}\n"
+        "caches:\n  d: {store: memcached, pool: p}\n  c: " +
+        second);
+  };
+  EXPECT_THAT(warned("{store: memcached, pool: p}"),
+              ElementsAre("main.yaml:12:31: caches.c.pool: \"p\" has the namespace \"clockwise\" "
+                          "there for cache \"d\" too: what one keeps the other would give"));
+  EXPECT_THAT(warned("{store: memcached, pool: p, namespace: other}"), IsEmpty());
+  EXPECT_THAT(warned("{}"), IsEmpty());
 }
 
 TEST(AddressNames, AreRightWhereThePeerHashesAddresses) {
@@ -272,6 +352,21 @@ TEST(KeyHash, ThatReachesNoFurtherThanTheFirstPoint) {
   for (const char* ring : {"scheme: twemproxy, hash: crc32, distribution: modula",
                            "scheme: twemproxy, hash: crc32a", "scheme: haproxy, hash: crc32"})
     EXPECT_THAT(warnings_of(servers_of(5), ring), Not(Contains(HasSubstr("owns 100 %")))) << ring;
+}
+
+TEST(KeyHash, ThatSpreadsKeysThatAreAlikeBadly) {
+  for (const char* ring : {"scheme: ketama, key_hash: fnv1a_64", "scheme: twemproxy",
+                           "scheme: twemproxy, hash: fnv1_64"})
+    EXPECT_THAT(warnings_of(servers_of(4), ring),
+                Contains(AllOf(HasSubstr("p.ring."), HasSubstr("of 2000 keys "),
+                               HasSubstr(", its part of the ring is "),
+                               HasSubstr("_64 spreads keys that are alike badly"))))
+        << ring;
+  for (const char* ring : {"scheme: ketama", "scheme: ketama, key_hash: fnv1a_32",
+                           "scheme: twemproxy, hash: murmur", "scheme: libmemcached",
+                           "scheme: haproxy", "scheme: envoy", "scheme: custom", "scheme: modulo"})
+    for (const std::size_t servers : {2, 4, 10, 50})
+      EXPECT_THAT(warnings_of(servers_of(servers), ring), Each(Not(HasSubstr("badly")))) << ring;
 }
 
 TEST(Libmemcached, AbortsWithMoreThanAHundredServers) {
