@@ -385,7 +385,8 @@ Response Api::lookup(const Call& call) {
   if (wanted.empty())
     return error_response(400, "bad_request", "which key? Ask with ?key=K or ?hash=POSITION");
 
-  const std::string text = call.target.first("replicas").value_or("1");
+  const std::string text =
+      call.target.first("replicas").value_or(std::to_string(call.pool->config.ring.replicas));
   const auto replicas = whole_number<std::uint32_t>(text);
   if (!replicas || *replicas < 1 || *replicas > kMaxReplicas)
     return error_response(

@@ -280,7 +280,7 @@ json::object describe_pool(const View& view, const upstream::Pool& pool) {
     servers.push_back(std::move(server));
   }
   return {{"name", pool.config.name},
-          {"protocol", "http"},
+          {"protocol", config::to_string(pool.config.protocol)},
           {"scheme", ring::to_string(pool.config.ring.scheme.placement)},
           {"digest", pool.digest},
           {"ring", upstream::ring_settings(pool.config.ring)},

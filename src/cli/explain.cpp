@@ -60,7 +60,7 @@ Result<Answer> by_configuration(const config::Config& config, const std::string&
   Answer answer{(*pool)->name, {}};
   for (const std::string& key : keys) {
     const upstream::Question question{key, (*ring)->hash(key), true};
-    const auto explanation = upstream::explain(**pool, **ring, question);
+    const auto explanation = upstream::explain(**pool, **ring, question, (*pool)->ring.replicas);
     answer.keys.push_back(upstream::to_json(**pool, question, explanation));
   }
   return answer;

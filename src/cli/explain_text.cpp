@@ -32,7 +32,7 @@ std::string line(std::string_view label, std::string_view value) {
 std::string what_is_hashed(const json::object& key) {
   std::string text = line("key", quoted(key, "key"));
   if (!is_null(key, "canonical_key") && quoted(key, "canonical_key") != quoted(key, "key"))
-    text += line("hashed", quoted(key, "canonical_key") + ", what stands between the hash tag");
+    text += line("hashed", quoted(key, "canonical_key") + ", the part of it that counts");
   text += line("hash", text_at(key, "hash"));
   if (!is_null(key, "slot")) text += line("slot", text_at(key, "slot"));
   return text;

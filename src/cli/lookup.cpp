@@ -40,8 +40,10 @@ class Answers {
     const Result<ring::Position> position =
         options_.hashes ? parse_position(key, ring_) : ring_.hash(key);
     if (!position) return position.error();
+    // A line has the owner that is asked first; JSON tells all.
+    const std::uint32_t owners = options_.json ? pool_.ring.replicas : 1;
     const upstream::KeyPlace place =
-        upstream::locate(ring_, *position, std::max(options_.replicas, 1u));
+        upstream::locate(ring_, *position, std::max(options_.replicas, owners));
     if (options_.json)
       keys_.push_back(upstream::to_json(pool_, key, place));
     else

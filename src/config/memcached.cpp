@@ -116,7 +116,7 @@ void read_memcached(const Field& field, Pool& pool) {
   map.read("budget", duration(memcached.budget, 1ms));
   map.read("on_read_error", choice(memcached.error_on_read, kOnReadError));
   map.read("allow_flush", on_off(memcached.allow_flush));
-  map.read("namespace", [&](const Field& f) { read_namespace(f, memcached.hash_namespace); });
+  map.read("namespace", [&](const Field& f) { read_namespace(f, pool.ring.scheme.key_namespace); });
   map.read("server_connections", integer(memcached.server_connections, 1, 64));
   map.read("down_after", integer(memcached.down_after, 1, 100'000));
   map.read("retry_interval", duration(memcached.retry_interval, 50ms));

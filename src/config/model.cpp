@@ -2,6 +2,10 @@
 
 namespace clockwise::config {
 
+std::string_view to_string(Protocol protocol) noexcept {
+  return protocol == Protocol::memcached ? "memcached" : "http";
+}
+
 std::vector<ring::Member> members_of(const std::vector<Server>& servers) {
   std::vector<ring::Member> members;
   members.reserve(servers.size());

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ring/scheme.h"
@@ -31,6 +32,7 @@ struct Address {
 
 // What is spoken: by the clients of a listener, by the servers of a pool.
 enum class Protocol : std::uint8_t { http, memcached };
+[[nodiscard]] std::string_view to_string(Protocol protocol) noexcept;  // "http"
 
 struct Admin {
   Address address{.text = "127.0.0.1:9901", .host = "127.0.0.1", .port = 9901, .path = {}};
@@ -272,7 +274,6 @@ struct Memcached {
   // In front of the pool: memcached.
   bool error_on_read = false;  // a get that no server answers is an error, not a miss
   bool allow_flush = false;    // flush_all reaches the servers
-  std::string hash_namespace;  // a prefix of keys that the ring does not hash
 
   // The servers.
   std::uint32_t server_connections = 1;  // pipelined, for each server and worker

@@ -10,25 +10,19 @@ using metrics::at;
 namespace {
 
 // By the ring before the newest change: where that had the item, was it another server?
-void count_remapped(const PoolView& view, ring::Position position, std::string_view hashed,
+void count_remapped(const PoolView& view, ring::Position position, std::string_view key,
                     ring::ServerIndex home, const Context& context) {
   upstream::RemapWatch& watch = *view.pool->watch;
   if (watch.previous->empty() || context.loop.now() > view.watch_until) return;
-  if (!watch.same_positions) position = watch.previous->hash(hashed);
+  if (!watch.same_positions) position = watch.previous->hash(key);
   if (watch.now[watch.previous->owner(position)] != home)
     watch.requests.at(context.worker).cell.add();
-}
-
-std::string_view hashed_of(const PoolView& view, std::string_view key) {
-  const std::string& prefix = view.pool->config.memcached.hash_namespace;
-  if (!prefix.empty() && key.starts_with(prefix)) key.remove_prefix(prefix.size());
-  return key;
 }
 
 }  // namespace
 
 ring::Position position_of(const PoolView& view, std::string_view key) {
-  return view.pool->ring->hash(hashed_of(view, key));
+  return view.pool->ring->hash(key);
 }
 
 upstream::MemcachedServer& home_of(PoolView& view, ring::Position position) {
@@ -40,7 +34,7 @@ std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
   const upstream::Pool& pool = *view.pool;
   if (pool.ring->empty()) return std::nullopt;
   const ring::ServerIndex home = pool.ring->owner(position);
-  if (pool.watch) count_remapped(view, position, hashed_of(view, key), home, context);
+  if (pool.watch) count_remapped(view, position, key, home, context);
   ring::ServerIndex index = home;
   if (!pool.health->all_well()) {
     const auto next = upstream::choose(pool, position, {});

@@ -42,11 +42,11 @@ struct CircleRing::Arcs {
 };
 
 CircleRing::CircleRing(Hashing hashing, Rule rule, Ties ties, Points points, std::size_t servers)
-    : Ring(hashing.hash, hashing.hash_tag),
+    : Ring(hashing.hash, hashing.part),
       rule_(rule),
       bits_(hashing.bits),
       top_(last_position(hashing.key_bits)) {
-  layout_.keying = fmt::format("{}/{} {}", hashing.name, hashing.key_bits, hashing.hash_tag);
+  layout_.keying = fmt::format("{}/{} {}", hashing.name, hashing.key_bits, keying_of(hashing.part));
   layout_.positions = static_cast<Arc>(top_) + 1;
   points_ = sorted_by_position(points, bits_);
   has_points_.assign(servers, false);

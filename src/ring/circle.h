@@ -24,9 +24,9 @@ class CircleRing final : public Ring {
  public:
   struct Hashing {
     KeyHash hash;
-    std::string name;  // of the function, for Layout::keying
-    int bits;          // of the position of a point, 15 to 64
-    std::string hash_tag;
+    std::string name;     // of the function, for Layout::keying
+    int bits;             // of the position of a point, 15 to 64
+    KeyPart part;         // of a key
     int key_bits = bits;  // of the position of a key; fewer where the peer cuts its hash
   };
   // Who owns a position that two servers share: the one listed first (another order would be

@@ -39,7 +39,7 @@ std::vector<std::uint64_t> clockwise_counts(const Scheme& scheme, Members member
 
 BuiltRing build_clockwise(const Scheme& scheme, Members members) {
   return std::make_shared<const CircleRing>(
-      CircleRing::Hashing{CircleRing::hash_with<hash_key>, "xxh64", 64, scheme.hash_tag},
+      CircleRing::Hashing{CircleRing::hash_with<hash_key>, "xxh64", 64, scheme.part()},
       Rule::successor, CircleRing::Ties::settled,
       hash_points(members, clockwise_counts(scheme, members)), members.size());
 }

@@ -135,7 +135,7 @@ BuiltRing build_modulo(const Scheme& scheme, Members members) {
   TableRing::Hashing hashing = table_hashing(hash_of(scheme), scheme);
   if (scheme.bits == 256)
     hashing = {sha256_remainder, "sha256 mod " + std::to_string(slots.size()),
-               static_cast<Arc>(slots.size()), scheme.hash_tag};
+               static_cast<Arc>(slots.size()), scheme.part()};
   return std::make_shared<const TableRing>(std::move(hashing), std::move(slots), members.size(),
                                            true);
 }

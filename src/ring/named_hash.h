@@ -43,13 +43,13 @@ inline const NamedHash& find_hash(std::span<const NamedHash> hashes, std::string
 
 // How keys are hashed onto a circle whose points have `bits`.
 inline CircleRing::Hashing circle_hashing(const NamedHash& hash, int bits, const Scheme& scheme) {
-  return {hash.of_key, std::string(hash.keying), bits, scheme.hash_tag, hash.bits};
+  return {hash.of_key, std::string(hash.keying), bits, scheme.part(), hash.bits};
 }
 
 // How keys are hashed to a table. Named as a circle names it, so that the two can be compared.
 inline TableRing::Hashing table_hashing(const NamedHash& hash, const Scheme& scheme) {
   return {hash.of_key, fmt::format("{}/{}", hash.keying, hash.bits),
-          static_cast<Arc>(1) << hash.bits, scheme.hash_tag};
+          static_cast<Arc>(1) << hash.bits, scheme.part()};
 }
 
 }  // namespace clockwise::ring

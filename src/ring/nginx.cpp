@@ -111,7 +111,7 @@ class DrawAgainRing final : public TableRing {
       name += (member.live ? " +" : " -") + std::to_string(weight);
       if (member.live) live_slots += weight;
     }
-    return {hash_key, std::move(name), static_cast<Arc>(live_slots), scheme.hash_tag};
+    return {hash_key, std::move(name), static_cast<Arc>(live_slots), scheme.part()};
   }
 
   static Position hash_key(const Ring& ring, std::string_view key) noexcept {

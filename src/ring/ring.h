@@ -19,6 +19,7 @@
 
 #include "base/large_vector.h"
 #include "ring/arc.h"
+#include "ring/key_part.h"
 
 namespace clockwise::ring {
 
@@ -71,9 +72,9 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The position of a key, its hash tag taken into account. Never fails, no allocation.
+  // The position of a key, by the part of it that counts. Never fails, no allocation.
   [[nodiscard]] Position hash(std::string_view key) const noexcept {
-    return hash_(*this, hash_tag_.empty() ? key : tagged(key));
+    return hash_(*this, all_counts_ ? key : canonical_key(key, part_));
   }
 
   // The server that owns a position. REQUIRES: !empty().
@@ -114,7 +115,8 @@ class Ring {
   // `ring` is the ring whose hash it is.
   using KeyHash = Position (*)(const Ring& ring, std::string_view key) noexcept;
 
-  Ring(KeyHash of_key, std::string hash_tag) : hash_(of_key), hash_tag_(std::move(hash_tag)) {}
+  Ring(KeyHash of_key, KeyPart part)
+      : hash_(of_key), part_(std::move(part)), all_counts_(part_.is_all()) {}
 
   [[nodiscard]] virtual std::optional<Point> walk(Position position,
                                                   const Excluded& excluded) const noexcept = 0;
@@ -126,12 +128,9 @@ class Ring {
   bool order_matters_ = false;
 
  private:
-  // What stands between the first character of the tag and the next occurrence of the second, when
-  // that is not empty; else the whole key.
-  [[nodiscard]] std::string_view tagged(std::string_view key) const noexcept;
-
   KeyHash hash_;
-  std::string hash_tag_;  // empty or two characters
+  KeyPart part_;
+  bool all_counts_;
 };
 
 }  // namespace clockwise::ring

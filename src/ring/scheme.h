@@ -47,7 +47,9 @@ struct Scheme {
   std::string label = "{name}#{i}";  // custom: the text of point i of a server
   std::uint32_t bits = 32;           // custom, modulo: 32, 64 or 256 bits of the hash are used
   std::string hash_tag = {};         // empty, or two characters: only what stands between them
+  std::string key_namespace = {};    // keys that begin with it are hashed without it
 
+  [[nodiscard]] KeyPart part() const { return {key_namespace, hash_tag}; }
   friend bool operator==(const Scheme&, const Scheme&) = default;
 };
 

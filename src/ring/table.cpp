@@ -9,8 +9,8 @@ namespace clockwise::ring {
 
 TableRing::TableRing(Hashing hashing, std::vector<ServerIndex> slots, std::size_t servers,
                      bool by_order)
-    : Ring(hashing.hash, hashing.hash_tag), slots_(std::move(slots)) {
-  layout_.keying = fmt::format("{} {}", hashing.name, hashing.hash_tag);
+    : Ring(hashing.hash, hashing.part), slots_(std::move(slots)) {
+  layout_.keying = fmt::format("{} {}", hashing.name, keying_of(hashing.part));
   layout_.positions = hashing.positions;
   layout_.table = slots_;
   order_matters_ = by_order;

@@ -15,7 +15,7 @@ class TableRing : public Ring {
     KeyHash hash;
     std::string name;  // of the function, for Layout::keying
     Arc positions;     // how many the function yields
-    std::string hash_tag;
+    KeyPart part;      // of a key
   };
 
   // `slots` may be empty: nobody owns anything. `by_order`: the place of a server in the list

@@ -121,7 +121,7 @@ std::string edits(const config::Pool& now, const upstream::Placed& there) {
     edits.push_back(fmt::format("set the order of the servers to {}", fmt::join(order, ", ")));
   if (now.ring != there.ring)
     edits.push_back("set the ring of the pool as it was: " +
-                    to_text(upstream::Placed{there.ring, {}}));
+                    to_text(upstream::Placed{there.ring, {}, there.protocol}));
   return fmt::format("{}", fmt::join(edits, "; "));
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "metrics/catalogue.h"
-#include "ring/hash_tag.h"
+#include "ring/key_part.h"
 #include "upstream/choose.h"
 #include "upstream/server_state.h"
 
@@ -84,7 +84,7 @@ Explanation explain(const config::Pool& pool, const ring::Ring& ring, const Ques
   Explanation result;
   result.place.hash = question.position;
   if (question.is_key)
-    result.canonical = ring::canonical_key(question.text, pool.ring.scheme.hash_tag);
+    result.canonical = ring::canonical_key(question.text, pool.ring.scheme.part());
   look_around(ring, result);
   for (const ring::Point& met : walk(ring, question.position, std::max(replicas, kWalkShown))) {
     if (result.place.owners.size() < replicas) result.place.owners.push_back(met.server);

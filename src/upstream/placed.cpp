@@ -32,14 +32,26 @@ void set_parameter(json::object& ring, std::string_view name, const ring::Scheme
 }
 
 json::object to_json(const config::Ring& ring) {
-  json::object object{{"scheme", ring::to_string(ring.scheme.placement)}, {"key", plain(ring.key)}};
+  json::object object{{"scheme", ring::to_string(ring.scheme.placement)}};
   for (const std::string_view parameter : ring::facts(ring.scheme.placement).parameters)
     set_parameter(object, parameter, ring.scheme);
   if (!ring.scheme.hash_tag.empty()) object["hash_tag"] = plain(ring.scheme.hash_tag);
-  if (ring.key_ignore.empty()) return object;
+  if (ring.replicas > 1) object["replicas"] = ring.replicas;
+  return object;
+}
+
+// Where HTTP has its keys.
+void set_key(json::object& object, const config::Ring& ring) {
+  object["key"] = plain(ring.key);
+  if (ring.key_ignore.empty()) return;
   json::array names;
   for (const std::string& name : ring.key_ignore) names.push_back(plain(name));
   object["key_ignore"] = std::move(names);
+}
+
+json::object memcached(const config::Ring& ring) {
+  json::object object{{"key", plain(ring.key)}};
+  if (!ring.scheme.key_namespace.empty()) object["namespace"] = plain(ring.scheme.key_namespace);
   return object;
 }
 
@@ -62,13 +74,22 @@ std::string as_configuration(const std::string& pool) {
 
 }  // namespace
 
-Placed placed(const config::Pool& pool) { return {pool.ring, pool.servers}; }
+Placed placed(const config::Pool& pool) { return {pool.ring, pool.servers, pool.protocol}; }
 
 std::string to_text(const Placed& placed) {
   json::array servers;
   servers.reserve(placed.servers.size());
   for (const config::Server& server : placed.servers) servers.push_back(to_json(server));
-  return to_text(json::object{{"ring", to_json(placed.ring)}, {"servers", std::move(servers)}});
+  json::object object, ring = to_json(placed.ring);
+  if (placed.protocol == config::Protocol::memcached) {
+    object["protocol"] = "memcached";
+    object["memcached"] = memcached(placed.ring);
+  } else {
+    set_key(ring, placed.ring);
+  }
+  object["ring"] = std::move(ring);
+  object["servers"] = std::move(servers);
+  return to_text(object);
 }
 
 Result<Placed> parse_placed(const std::string& text) {
@@ -80,7 +101,7 @@ Result<Placed> parse_placed(const std::string& text) {
   if (const auto* failure = std::get_if<config::Failure>(&loaded))
     return fail(failure->problems.front().message);
   config::Pool& pool = std::get<config::Loaded>(loaded).config.pools.front();
-  return Placed{std::move(pool.ring), std::move(pool.servers)};
+  return Placed{std::move(pool.ring), std::move(pool.servers), pool.protocol};
 }
 
 }  // namespace clockwise::upstream

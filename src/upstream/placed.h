@@ -16,13 +16,15 @@ namespace clockwise::upstream {
 struct Placed {
   config::Ring ring;
   std::vector<config::Server> servers;
+  config::Protocol protocol = config::Protocol::http;  // decides how the ring is written
 
   friend bool operator==(const Placed&, const Placed&) = default;
 };
 
 [[nodiscard]] Placed placed(const config::Pool& pool);
 
-// {"ring": {…}, "servers": […]}: JSON that reads as the pool's YAML.
+// {"ring": {…}, "servers": […]}, for memcached servers also "protocol" and "memcached": JSON that
+// reads as the pool's YAML.
 [[nodiscard]] std::string to_text(const Placed& placed);
 
 // Reads it by the rules of the configuration; the error is its first problem.

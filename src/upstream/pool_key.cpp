@@ -7,7 +7,7 @@ http::KeyTemplate key_template(const config::Ring& ring) {
 }
 
 bool same_key(const config::Ring& before, const config::Ring& after) {
-  return before.key == after.key && before.scheme.hash_tag == after.scheme.hash_tag &&
+  return before.key == after.key && before.scheme.part() == after.scheme.part() &&
          before.key_ignore == after.key_ignore;
 }
 

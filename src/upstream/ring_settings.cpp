@@ -54,6 +54,9 @@ json::object ring_settings(const config::Ring& ring) {
   settings["hash_tag"] = ring.scheme.hash_tag;
   settings["key"] = ring.key;
   settings["key_ignore"] = json::array(ring.key_ignore.begin(), ring.key_ignore.end());
+  // Of memcached servers.
+  if (!ring.scheme.key_namespace.empty()) settings["namespace"] = ring.scheme.key_namespace;
+  if (ring.replicas > 1) settings["replicas"] = ring.replicas;
   return settings;
 }
 

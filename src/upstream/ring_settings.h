@@ -10,8 +10,9 @@
 
 namespace clockwise::upstream {
 
-// {"scheme", the parameters that it takes, "hash_tag", "key", "key_ignore"}. Each as it takes
-// effect: a default that is written out is the same as one left out.
+// {"scheme", the parameters that it takes, "hash_tag", "key", "key_ignore"}, and "namespace" and
+// "replicas" where they are other than none and one. Each as it takes effect: a default that is
+// written out is the same as one left out.
 [[nodiscard]] boost::json::object ring_settings(const config::Ring& ring);
 
 }  // namespace clockwise::upstream

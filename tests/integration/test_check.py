@@ -1,5 +1,6 @@
 """`clockwise check` and `clockwise init` as a user meets them."""
 
+import json
 import os
 import pathlib
 import sys
@@ -98,6 +99,27 @@ class Lookup(unittest.TestCase):
             keys = ["/a", "", "[a,b]", "[]", "++", "\x01a", "%%", "'q'", '"q"', "a,b", "check", " "]
             result = run("lookup", "-c", file, *keys)
             self.assertEqual(result.stdout, "".join(f"{key}\ta\t10.0.0.1:80\n" for key in keys))
+
+
+    def test_of_memcached_servers_a_key_is_that_of_the_item(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "clockwise.yaml"
+            file.write_text("listeners: [{name: mc, address: '127.0.0.1:0', protocol: memcached, pool: p}]\n"
+                            "pools:\n  p:\n    protocol: memcached\n    ring: {replicas: 2}\n    servers:\n"
+                            "      - {name: a, address: '10.0.0.1:11211', label: '10.0.0.1:11211'}\n"
+                            "      - {name: b, address: '10.0.0.2:11211', label: '10.0.0.2:11211'}\n"
+                            "      - {name: c, address: '10.0.0.3:11211', label: '10.0.0.3:11211'}\n"
+                            "    memcached: {namespace: 'app:'}\n")
+            plain = run("lookup", "-c", file, "user:1", "app:user:1")
+            owners = [line.split("\t")[1] for line in plain.stdout.splitlines()]
+            self.assertEqual(owners, [owners[0]] * 2, plain.stderr)
+            two = run("lookup", "-c", file, "--replicas", 2, "user:1").stdout.rstrip("\n").split("\t")
+            key = json.loads(run("lookup", "-c", file, "--json", "app:user:1").stdout)["keys"][0]
+            self.assertEqual(key["key"], "app:user:1")
+            self.assertEqual(key["replicas"], [two[1], two[3]])
+            explained = json.loads(run("explain", "-c", file, "--json", "app:user:1").stdout)
+            self.assertEqual(explained["canonical_key"], "user:1")
+            self.assertEqual(explained["replicas"], key["replicas"])
 
 
 class Init(unittest.TestCase):

@@ -174,6 +174,22 @@ TEST_F(ApiTest, LookupOfAPositionAndOfReplicas) {
   EXPECT_EQ(key.at("replicas").at(0), key.at("server"));
 }
 
+TEST_F(ApiTest, OfMemcachedServersThoseThatHoldTheKeyAreNamed) {
+  EXPECT_EQ(world.json("/api/v1/pools/pages").at("protocol").as_string(), "http");
+  world.protocol = config::Protocol::memcached;
+  world.replicas = 2;
+  world.publish({"a", "b", "c"});
+  EXPECT_EQ(world.json("/api/v1/pools/pages").at("protocol").as_string(), "memcached");
+  EXPECT_EQ(world.json("/api/v1/pools/pages").at("ring").at("replicas"), json::value(2));
+  const auto named = [&](const std::string& query) {
+    const json::value found = world.json("/api/v1/pools/pages/lookup?key=a" + query);
+    return found.at("keys").at(0).at("replicas").as_array().size();
+  };
+  EXPECT_EQ(named(""), 2U);
+  EXPECT_EQ(named("&replicas=1"), 1U);
+  EXPECT_EQ(named("&replicas=3"), 3U);
+}
+
 TEST_F(ApiTest, LookupSaysWhatIsMissing) {
   EXPECT_EQ(world.get("/api/v1/pools/pages/lookup").status, 400U);
   EXPECT_EQ(world.get("/api/v1/pools/pages/lookup?hash=-1").status, 400U);

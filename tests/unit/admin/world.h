@@ -67,7 +67,9 @@ class World {
                        std::shared_ptr<upstream::RemapWatch> watch = nullptr) {
     auto pool = std::make_shared<upstream::Pool>();
     pool->config.name = "pages";
+    pool->config.protocol = protocol;
     pool->config.ring.scheme.points = 100;
+    pool->config.ring.replicas = replicas;
     pool->config.servers = servers;
     pool->ring = ring_of(servers);
     pool->digest = "0123456789abcdef";
@@ -124,6 +126,8 @@ class World {
     return boost::json::parse(get(target).body);
   }
 
+  config::Protocol protocol = config::Protocol::http;
+  std::uint32_t replicas = 1;
   std::shared_ptr<const upstream::Cache> cache = cache_of(config::Cache{}.key);
   config::Config config;
   std::chrono::steady_clock::time_point now{};

@@ -30,7 +30,7 @@ json::object home() { return json::parse(kHome).get_object(); }
 TEST(ExplainText, IsAPictureOfTheWalk) {
   EXPECT_EQ(explain_text(home()),
             "key       \"user:{42}\"\n"
-            "hashed    \"42\", what stands between the hash tag\n"
+            "hashed    \"42\", the part of it that counts\n"
             "hash      25\n"
             "\n"
             "points around it\n"

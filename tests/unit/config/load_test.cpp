@@ -345,6 +345,7 @@ caches:
   EXPECT_EQ(mc.ring.scheme.placement, ring::Placement::twemproxy);
   EXPECT_EQ(mc.ring.key, "{host}{uri}");
   EXPECT_EQ(mc.ring.replicas, 3U);
+  EXPECT_EQ(mc.ring.scheme.key_namespace, "app:");
   EXPECT_EQ(mc.health->interval, 9s);
   EXPECT_EQ(mc.outlier->consecutive_failures, 10U);
   EXPECT_EQ(mc.failover, Failover::next);
@@ -364,7 +365,6 @@ caches:
                                      .budget = 4ms,
                                      .error_on_read = true,
                                      .allow_flush = true,
-                                     .hash_namespace = "app:",
                                      .server_connections = 6,
                                      .down_after = 7,
                                      .retry_interval = 80ms,

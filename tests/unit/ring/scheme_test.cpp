@@ -227,6 +227,37 @@ TEST(Custom, TakesTheFirstBitsOfADigestAndTheLowOnesOfANumber) {
   EXPECT_EQ(position("xxh64", 32), 0xad770999u);
 }
 
+TEST(KeyPart, IsWhatIsHashed) {
+  struct Row {
+    KeyPart part;
+    std::string_view key, hashed;
+  };
+  for (const auto& [part, key, hashed] : {
+           Row{{}, "ns:a{b}", "ns:a{b}"}, Row{{"", "{}"}, "ns:a{b}", "b"},
+           Row{{"ns:", ""}, "ns:a{b}", "a{b}"}, Row{{"ns:", "{}"}, "ns:a{b}", "b"},
+           Row{{"ns:", ""}, "a", "a"}, Row{{"ns:", ""}, "xns:a", "xns:a"},
+           Row{{"ns:", ""}, "ns:ns:a", "ns:a"},  // once
+           Row{{"ns:", ""}, "ns:", "ns:"},       // nothing else would be left
+           Row{{"ns:", ""}, "", ""},
+           Row{{"a{", "{}"}, "a{b}c", "b}c"},  // the tag begins in the namespace
+       })
+    EXPECT_EQ(canonical_key(key, part), hashed) << key;
+}
+
+TEST(KeyPart, CountsInEveryScheme) {
+  const Members members{{"a"}, {"b"}, {"c"}};
+  for (const SchemeFacts& facts : schemes()) {
+    const auto plain = ring_of({.placement = facts.placement}, members);
+    const auto part =
+        ring_of({.placement = facts.placement, .hash_tag = "{}", .key_namespace = "ns:"}, members);
+    for (const std::string_view key : {"a", "key:17", "/page"}) {
+      EXPECT_EQ(part->hash("ns:" + std::string(key)), plain->hash(key)) << facts.name;
+      EXPECT_EQ(part->hash("ns:{" + std::string(key) + "}x"), plain->hash(key)) << facts.name;
+      EXPECT_EQ(part->hash(key), plain->hash(key)) << facts.name;
+    }
+  }
+}
+
 TEST(Keying, IsEqualWhereKeysAreHashedAlike) {
   const Members members{{"a"}, {"b"}};
   const auto keying = [&](const Scheme& scheme) {
@@ -238,6 +269,8 @@ TEST(Keying, IsEqualWhereKeysAreHashedAlike) {
   EXPECT_EQ(xxh64, keying({.placement = Placement::custom, .hash = "xxh64", .bits = 64}));
   EXPECT_NE(xxh64, keying({.placement = Placement::custom, .hash = "xxh64", .bits = 32}));
   EXPECT_NE(xxh64, keying({.hash_tag = "{}"}));
+  EXPECT_NE(xxh64, keying({.key_namespace = "{}"}));
+  EXPECT_NE(keying({.hash_tag = "{}"}), keying({.key_namespace = "{}"}));
   EXPECT_EQ(keying({.placement = Placement::nginx}),
             keying({.placement = Placement::twemproxy, .hash = "crc32a"}));
   EXPECT_NE(keying({.placement = Placement::custom, .hash = "md5"}),

@@ -68,6 +68,7 @@ TEST(Digest, IsBlindToWhatDecidesNoOwner) {
       {"name of the pool", [](Pool& p) { p.name = "other"; }},
       {"guards", [](Pool& p) { p.max_remap = 0.1; }},
       {"retries", [](Pool& p) { p.retry.attempts = 7; }},
+      {"memcached", [](Pool& p) { p.memcached.ttl = std::chrono::seconds(1); }},
       {"the name as its own label", [](Pool& p) { p.servers[0].label = "a"; }},
   };
   for (const ring::SchemeFacts& scheme : ring::schemes()) {
@@ -106,6 +107,8 @@ TEST(Digest, ChangesWithEverythingThatDecidesAnOwner) {
       {"key_ignore", [](Pool& p) { p.ring.key_ignore.emplace_back("x"); }},
       {"nothing ignored", [](Pool& p) { p.ring.key_ignore.clear(); }},
       {"hash tag", [](Pool& p) { p.ring.scheme.hash_tag = "{}"; }},
+      {"namespace", [](Pool& p) { p.ring.scheme.key_namespace = "{}"; }},
+      {"replicas", [](Pool& p) { p.ring.replicas = 2; }},
       {"one less", [](Pool& p) { p.servers.pop_back(); }},
       {"one more", [](Pool& p) { p.servers.push_back(server("e")); }},
   };
@@ -171,6 +174,15 @@ TEST(RingSettings, HaveEveryParameterOfTheScheme) {
   EXPECT_EQ(json::serialize(ring_settings(base_of(Placement::clockwise).ring)),
             R"({"scheme":"clockwise","points":1024,"hash_tag":"","key":"{uri:normalized}",)"
             R"("key_ignore":["sid","utm_*"]})");
+}
+
+TEST(RingSettings, OfMemcachedServersTellTheNamespaceAndTheReplicas) {
+  config::Ring ring;
+  ring.scheme.key_namespace = "ns:";
+  ring.replicas = 2;
+  const json::object settings = ring_settings(ring);
+  EXPECT_EQ(settings.at("namespace"), json::value("ns:"));
+  EXPECT_EQ(settings.at("replicas"), json::value(2));
 }
 
 TEST(Digest, TextsThatRunIntoEachOtherDiffer) {

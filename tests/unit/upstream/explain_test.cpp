@@ -199,6 +199,9 @@ TEST(Explain, TheCanonicalKeyIsWhatTheHashTagLeaves) {
   EXPECT_EQ(canonical(tagged, "user:{}:x"), "user:{}:x");
   EXPECT_EQ(canonical(tagged, "user"), "user");
   EXPECT_EQ(canonical(abc(), "user:{42}:x"), "user:{42}:x");
+  tagged.ring.scheme.key_namespace = "app:";
+  EXPECT_EQ(canonical(tagged, "app:user"), "user");
+  EXPECT_EQ(canonical(tagged, "app:user:{42}:x"), "42");
   EXPECT_FALSE(explain(abc(), HandMadeRing({{10, 0}}), at(1)).canonical);
 }
 

@@ -26,6 +26,23 @@ TEST(Placed, ReadsBackWhatItWrote) {
   EXPECT_EQ(to_text(*read), to_text(before));
 }
 
+TEST(Placed, OfMemcachedServersHasTheKeyOfItsItems) {
+  config::Pool pool = test::pool({test::server("a"), test::server("b")});
+  pool.protocol = config::Protocol::memcached;
+  pool.ring.scheme.placement = ring::Placement::ketama;
+  pool.ring.scheme.hash = "md5";
+  pool.ring.scheme.key_namespace = "${HOME}:";
+  pool.ring.key = "{host}{uri}";
+  pool.ring.replicas = 2;
+  const Placed before = placed(pool);
+  const auto read = parse_placed(to_text(before));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, before);
+  pool.ring.scheme.key_namespace.clear();
+  pool.ring.replicas = 1;
+  EXPECT_EQ(*parse_placed(to_text(placed(pool))), placed(pool));
+}
+
 TEST(Placed, KeepsTheOrderOfTheList) {
   const Placed before = of({test::server("b"), test::server("c"), test::server("a")});
   EXPECT_EQ(parse_placed(to_text(before))->servers, before.servers);

@@ -181,6 +181,13 @@ TEST(Plan, IsAnEstimateOnlyWhereKeysAreMadeInAnotherWay) {
   }
 }
 
+TEST(Plan, OfAnotherNamespaceIsAnEstimate) {
+  config::Pool pool = test::pool({server("a"), server("b")});
+  const BuiltPool before{pool};
+  pool.ring.scheme.key_namespace = "app:";
+  EXPECT_FALSE(plan(before, BuiltPool{pool}).exact);
+}
+
 TEST(Plan, OfOtherPointsIsExact) {
   config::Pool pool = test::pool({server("a"), server("b")});
   const BuiltPool before{pool};
