@@ -14,6 +14,7 @@
 #include "cli/key_log.h"
 #include "cli/progress.h"
 #include "cli/streams.h"
+#include "memcached/key.h"
 #include "upstream/key_count.h"
 #include "upstream/pool_key.h"
 
@@ -45,27 +46,39 @@ bool has(const KeyParts& parts, std::string_view placeholder) {
 // The keys of one side of a change.
 class KeyMaker {
  public:
-  explicit KeyMaker(const config::Ring& ring)
-      : template_(upstream::key_template(ring)), placeholders_(placeholders(ring.key)) {}
+  explicit KeyMaker(const config::Pool& pool)
+      : template_(upstream::key_template(pool.ring)),
+        placeholders_(placeholders(pool.ring.key)),
+        of_items_(pool.protocol == config::Protocol::memcached) {}
 
   std::string_view key(const KeyParts& parts) {
-    if (template_.is_uri()) return parts.uri;
+    if (template_.is_uri() && !of_items_) return parts.uri;
     for (const std::string& placeholder : placeholders_) {
       if (has(parts, placeholder)) continue;
       ++without_;
       lacking_ = placeholder;
       break;
     }
-    return template_.render(parts, scratch_);
+    const std::string_view text = template_.render(parts, scratch_);
+    return of_items_ ? item_key(text) : text;
   }
 
   std::uint64_t without() const { return without_; }
   const std::string& lacking() const { return lacking_; }
 
  private:
+  // As memcached servers are asked for it.
+  std::string_view item_key(std::string_view text) {
+    item_.clear();
+    memcached::append_escaped(text, item_);
+    memcached::digest_if_long(item_);
+    return item_;
+  }
+
   http::KeyTemplate template_;
   std::vector<std::string> placeholders_;
-  std::string scratch_;
+  bool of_items_;  // the servers are memcached
+  std::string scratch_, item_;
   std::uint64_t without_ = 0;  // keys that a part was missing for
   std::string lacking_;        // the last such part
 };
@@ -76,10 +89,11 @@ class Count {
   explicit Count(CountedChange& change) : change_(change), counter_(change.before, change.after) {
     const config::Pool* const before = change.before.pool;
     const config::Pool* const after = change.after.pool;
-    maker_.emplace((after != nullptr ? after : before)->ring);
+    maker_.emplace(after != nullptr ? *after : *before);
     if (before != nullptr && after != nullptr &&
-        (before->ring.key != after->ring.key || before->ring.key_ignore != after->ring.key_ignore))
-      maker_before_.emplace(before->ring);
+        (before->ring.key != after->ring.key || before->ring.key_ignore != after->ring.key_ignore ||
+         before->protocol != after->protocol))
+      maker_before_.emplace(*before);
   }
 
   void add(std::string_view key) { counter_.add(key); }

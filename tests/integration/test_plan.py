@@ -1,6 +1,7 @@
 """The account of a change: the same from the command, the API and the reload, and right."""
 
 import collections
+import hashlib
 import json
 import math
 import pathlib
@@ -303,6 +304,30 @@ class PlanCommand(unittest.TestCase):
         for name, (report, said) in counted.items():
             self.assertEqual(report["keys"], counted["plain"][0]["keys"], name)
             self.assertEqual("1 of 301 lines have no request" in said, name == "combined", said)
+
+    def test_of_memcached_servers_the_keys_of_items_are_counted(self):
+        def pool(count):
+            names = [f"10.0.0.{n}:11211" for n in range(1, count + 1)]
+            return self.write(f"mc{count}.yaml", json.dumps({
+                "listeners": [{"name": "web", "address": "127.0.0.1:0", "pool": "mc"}],
+                "pools": {"mc": {"protocol": "memcached",
+                                 "servers": [{"name": name, "address": name} for name in names]}}}))
+
+        def owners(path, keys):
+            found = run("lookup", "-c", path, "-", stdin="".join(key + "\n" for key in keys))
+            return [line.split("\t")[1] for line in found.stdout.splitlines()]
+
+        targets = [f"/a%20b/{n}?q=%20" for n in range(500)] + [f"/{n}/{'x' * 300}" for n in range(500)]
+        items = [f"/a%20b/{n}?q=%2520" for n in range(500)]
+        for n in range(500):
+            whole = f"/{n}/{'x' * 300}?"
+            items.append(f"{whole[:217]}~{hashlib.sha256(whole.encode()).hexdigest()[:32]}")
+        log = self.write("log", "".join(json.dumps({"method": "GET", "target": t}) + "\n" for t in targets))
+        before, after = pool(4), pool(5)
+        moved = sum(a != b for a, b in zip(owners(before, items), owners(after, items)))
+        report, _ = self.report("--keys", log, before, after)
+        self.assertEqual(report["keys"]["total"], 1000)
+        self.assertEqual(report["keys"]["moved"], moved)
 
     def test_a_large_pool_fits_on_a_screen(self):
         names = [f"cache-{n:04}.example" for n in range(1000)]
