@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "cli/cli.h"
@@ -41,14 +40,6 @@ std::optional<importer::Format> choose_format(const ImportOptions& options, std:
   return guess->format;
 }
 
-bool has_memcached(const importer::Import& import) {
-  const auto is_memcached = [](const auto& one) {
-    return one.protocol == importer::Protocol::memcached;
-  };
-  return std::ranges::any_of(import.pools, is_memcached) ||
-         std::ranges::any_of(import.listeners, is_memcached);
-}
-
 // What this release would refuse of the file that was written: it may know less than the source,
 // which is no fault of its author.
 void print_refusals(const importer::Import& import, const std::string& yaml) {
@@ -62,11 +53,6 @@ void print_refusals(const importer::Import& import, const std::string& yaml) {
              import.file);
   for (const config::Problem& problem : failure->problems)
     fmt::print(stderr, "  line {}: {}\n", problem.position.line, problem.message);
-  if (has_memcached(import))
-    fmt::print(stderr,
-               "memcached is not spoken yet. The rings are right all the same: with \"protocol: "
-               "http\" for \"protocol: memcached\", and without the lines \"memcached:\", lookup "
-               "and plan answer for them.\n");
 }
 
 // True when no key moves.

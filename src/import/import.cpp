@@ -31,16 +31,17 @@ void dispatch(Format format, const Reading& reading) {
 void add_listener(Import& import, Notes& notes) {
   if (!import.listeners.empty()) return;
   const Pool& pool = import.pools.front();
+  const bool memcached = pool.protocol == Protocol::memcached;
   Listener listener;
-  listener.name = "web";
-  listener.address = "127.0.0.1:8080";
-  listener.protocol = import.format == "mcrouter" ? Protocol::memcached : Protocol::http;
+  listener.name = memcached ? "memcached" : "web";
+  listener.address = memcached ? "127.0.0.1:5000" : "127.0.0.1:8080";
+  listener.protocol = pool.protocol;
   listener.pool = pool.name;
-  import.listeners.push_back(std::move(listener));
   notes.add(import.file, 1,
-            fmt::format("no listener leads to a pool: 127.0.0.1:8080 with pool {} stands in for "
-                        "it, change it to where clients connect",
-                        pool.name));
+            fmt::format("no listener leads to a pool: {} with pool {} stands in for it, change it "
+                        "to where clients connect",
+                        listener.address, pool.name));
+  import.listeners.push_back(std::move(listener));
 }
 
 // Texts that a configuration cannot hold, such as a server name with a line break in it.
@@ -53,13 +54,19 @@ void check_texts(const Import& import, const config::Source& source, Problems& p
   };
   for (const Pool& pool : import.pools) {
     check(pool, pool.key);
-    check(pool, pool.memcached_key);
+    check(pool, pool.memcached.key);
+    check(pool, pool.memcached.default_type);
+    for (const auto& [extension, type] : pool.memcached.types)
+      for (const std::string* text : {&extension, &type}) check(pool, *text);
     check(pool, pool.scheme.hash_tag);
     for (const Server& server : pool.servers)
       for (const std::string* text : {&server.address, &server.label, &server.zone})
         check(pool, *text);
   }
-  for (const Listener& listener : import.listeners) check(import.pools.front(), listener.address);
+  for (const Listener& listener : import.listeners) {
+    check(import.pools.front(), listener.address);
+    for (const Route& route : listener.routes) check(import.pools.front(), route.key_prefix);
+  }
 }
 
 }  // namespace

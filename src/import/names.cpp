@@ -33,6 +33,13 @@ std::string name_from(std::string_view text, std::string_view fallback) {
   return name.empty() ? std::string(fallback) : name;
 }
 
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
 std::string Names::take(std::string name) {
   std::string unique = name;
   for (std::size_t number = 2; !taken_.insert(unique).second; ++number) {

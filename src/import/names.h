@@ -13,6 +13,9 @@ namespace clockwise::importer {
 // too: a name is an identity, not a place. Text without a usable character becomes `fallback`.
 [[nodiscard]] std::string name_from(std::string_view text, std::string_view fallback);
 
+// With the letters A to Z in lower case.
+[[nodiscard]] std::string lower_case(std::string text);
+
 // Names that are unique among themselves: a second `a` becomes `a-2`.
 class Names {
  public:

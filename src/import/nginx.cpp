@@ -70,11 +70,7 @@ class NginxReader {
       problem(upstream, 0, "upstream wants a name");
       return false;
     }
-    std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    if (names_.insert(std::move(lower)).second) return true;
+    if (names_.insert(lower_case(std::string(name))).second) return true;
     problem(upstream, 1, fmt::format("a second upstream {}", config::quoted(name)));
     return false;
   }

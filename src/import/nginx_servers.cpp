@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "config/field.h"
 #include "config/values.h"
@@ -35,7 +38,7 @@ const Directive* effective(const Scopes& scopes, std::string_view name) {
   return nullptr;
 }
 
-constexpr std::array<std::string_view, 16> kReadHere{"listen",
+constexpr std::array<std::string_view, 18> kReadHere{"listen",
                                                      "location",
                                                      "server",
                                                      "upstream",
@@ -46,6 +49,8 @@ constexpr std::array<std::string_view, 16> kReadHere{"listen",
                                                      "proxy_read_timeout",
                                                      "memcached_connect_timeout",
                                                      "memcached_read_timeout",
+                                                     "memcached_gzip_flag",
+                                                     "error_page",
                                                      "keepalive_timeout",
                                                      "client_header_timeout",
                                                      "client_body_timeout",
@@ -67,16 +72,76 @@ std::string listen_address(std::string_view text) {
   return has_port ? std::string(text) : fmt::format("{}:80", text);
 }
 
+std::string_view without_scheme(std::string_view target) {
+  const std::size_t scheme = target.find("://");
+  return scheme == std::string_view::npos ? target : target.substr(scheme + 3);
+}
+
+// The upstream that proxy_pass names.
+std::string_view host_of(std::string_view target) {
+  target = without_scheme(target);
+  return target.substr(0, target.find('/'));
+}
+
+// Extensions in any case are one; the last to name it wins, as in nginx.
+std::vector<std::pair<std::string, std::string>> types_of(const Directive& types) {
+  std::map<std::string, std::string> found;
+  for (const Directive& type : types.children)
+    for (std::size_t i = 1; i < type.words.size(); ++i) {
+      const std::string extension = lower_case(type.words[i].text);
+      if (!extension.empty() && extension.find_first_of("./") == std::string::npos)
+        found[extension] = type.name();
+    }
+  return {found.begin(), found.end()};
+}
+
+// nginx knows no flags unless it is told, and has types of its own.
+void carry_content(const Reading& reading, Memcached& memcached, const Scopes& scopes) {
+  const Directive* const flag = effective(scopes, "memcached_gzip_flag");
+  const auto bits =
+      config::parse_integer(flag == nullptr ? "0" : flag->parameter(1), 0, UINT32_MAX);
+  if (bits)
+    memcached.gzip_flag = static_cast<std::uint32_t>(*bits);
+  else
+    note_advice(reading, *flag);
+  const Directive* const type = effective(scopes, "default_type");
+  memcached.default_type = type == nullptr ? "text/plain" : type->parameter(1);
+  const Directive* const types = effective(scopes, "types");
+  if (types == nullptr)
+    memcached.types = {{"gif", "image/gif"}, {"html", "text/html"}, {"jpg", "image/jpeg"}};
+  else
+    memcached.types = types_of(*types);
+}
+
+// Where what memcached does not have is answered: `error_page 404 = @name`.
+const Directive* page_of_misses(const Scopes& scopes) {
+  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+    bool any = false;  // those of an outer block count no more
+    for (const Directive& child : (*scope)->children) {
+      if (child.name() != "error_page") continue;
+      any = true;
+      const bool miss = std::ranges::find(child.words, "404", &Word::text) != child.words.end();
+      if (miss && child.words.back().text.starts_with('@')) return &child;
+    }
+    if (any) return nullptr;
+  }
+  return nullptr;
+}
+
 class ServersReader {
  public:
   ServersReader(const Reading& reading, const Variables& variables)
       : reading_(reading), variables_(variables) {}
 
   void read(const Directive& block) {
-    if (block.name() == "server") return read_server(block, {});
-    note_rest(block);
-    for (const Directive& child : block.children)
-      if (child.name() == "server" && child.block) read_server(child, {&block});
+    if (block.name() == "server") {
+      read_server(block, {});
+    } else {
+      note_rest(block);
+      for (const Directive& child : block.children)
+        if (child.name() == "server" && child.block) read_server(child, {&block});
+    }
+    note_error_pages();
   }
 
  private:
@@ -123,12 +188,10 @@ class ServersReader {
   void add_pass(const Directive& pass, const Scopes& scopes, const std::string& match,
                 std::vector<Pass>& passes) {
     const bool memcached = pass.name() == "memcached_pass";
-    std::string_view target = pass.parameter(1);
-    if (target.starts_with("https://"))
+    if (pass.parameter(1).starts_with("https://"))
       note(reading_, pass, "proxy_pass https: servers are asked without TLS here");
-    const std::size_t scheme = target.find("://");
-    if (scheme != std::string_view::npos) target.remove_prefix(scheme + 3);
-    const std::string_view host = target.substr(0, target.find('/'));
+    const std::string_view target = without_scheme(pass.parameter(1));
+    const std::string_view host = host_of(target);
     const std::optional<std::size_t> pool = pool_of(host);
     if (!pool)
       return note(reading_, pass,
@@ -152,7 +215,10 @@ class ServersReader {
 
   // What nginx asks memcached for is $memcached_key; it hashes what `hash` says.
   void make_memcached(Pool& pool, const Directive& pass, const Scopes& scopes) {
+    const bool first = pool.protocol != Protocol::memcached;  // its settings are the pool's
     pool.protocol = Protocol::memcached;
+    if (first) carry_content(reading_, pool.memcached, scopes);
+    if (pool.fallback.empty()) carry_fallback(pool, scopes);
     const auto key = memcached_key(scopes);
     if (!key) {
       pool.moves =
@@ -160,7 +226,7 @@ class ServersReader {
       return note(reading_, pass,
                   fmt::format("{}: keys will move: {}", pool.source_name, pool.moves));
     }
-    pool.memcached_key = *key;
+    pool.memcached.key = *key;
     if (pool.placed)
       note(reading_, pass,
            fmt::format("{}: of a key with a % or an octet up to 0x20 in it, nginx hashes the plain "
@@ -170,6 +236,30 @@ class ServersReader {
     pool.moves = fmt::format("it hashes {} and stores under {}; here one key serves both",
                              quoted(pool.key), quoted(*key));
     note(reading_, pass, fmt::format("{}: keys will move: {}", pool.source_name, pool.moves));
+  }
+
+  // `error_page 404 = @name` around a memcached_pass, where that location leads to a pool.
+  void carry_fallback(Pool& pool, const Scopes& scopes) {
+    const Directive* const page = page_of_misses(scopes);
+    if (page == nullptr) return;
+    const auto server = std::ranges::find(scopes, "server", &Directive::name);
+    if (server == scopes.end()) return;
+    for (const Directive& location : (*server)->children) {
+      if (location.name() != "location" || location.parameter(1) != page->words.back().text)
+        continue;
+      const auto pass = std::ranges::find(location.children, "proxy_pass", &Directive::name);
+      if (pass == location.children.end()) return;
+      const auto other = pool_of(host_of(pass->parameter(1)));
+      if (!other || reading_.out.pools[*other].protocol != Protocol::http) return;
+      pool.fallback = reading_.out.pools[*other].name;
+      carried_pages_.insert(page);
+    }
+  }
+
+  void note_error_pages() {
+    for (const Directive* page : pages_)
+      if (!carried_pages_.contains(page)) note_advice(reading_, *page);
+    pages_.clear();
   }
 
   [[nodiscard]] Result<std::string> memcached_key(const Scopes& scopes) const {
@@ -205,6 +295,7 @@ class ServersReader {
 
   void note_other(const Pass& pass, const Pass& main) {
     const std::string& pool = reading_.out.pools[pass.pool].name;
+    if (pass.match.starts_with('@') && reading_.out.pools[main.pool].fallback == pool) return;
     if (pass.pool != main.pool)
       note(
           reading_, *pass.directive,
@@ -272,13 +363,20 @@ class ServersReader {
 
   void note_rest(const Directive& block) {
     if (block.name() == "if") note_advice(reading_, block);
-    for (const Directive& child : block.children)
+    const bool memcached = std::ranges::find(block.children, "memcached_pass", &Directive::name) !=
+                           block.children.end();
+    for (const Directive& child : block.children) {
+      if (child.name() == "error_page") pages_.push_back(&child);
+      if (memcached && (child.name() == "types" || child.name() == "default_type")) continue;
       if (!is_read_here(child.name()) && child.name() != "if") note_advice(reading_, child);
+    }
   }
 
   const Reading& reading_;
   const Variables& variables_;
   Names names_;
+  std::vector<const Directive*> pages_;       // error_page, to be noted unless
+  std::set<const Directive*> carried_pages_;  // it became a fallback
 };
 
 }  // namespace

@@ -28,23 +28,17 @@ using config::quoted;
 // Above this a weight is no exact number in the single precision that decides the points.
 constexpr std::uint64_t kExact = 1ULL << 24;
 constexpr std::string_view kDefaultPort = ":11211";
+constexpr std::uint64_t kLongest = 365ULL * 86'400'000;  // in milliseconds: a year
 
 using Row = std::pair<std::string_view, std::string_view>;
 constexpr std::array kAdvice{
-    Row{"auto_eject_hosts",
-        "is outlier here (consecutive_failures, eject). There a server that is "
-        "ejected leaves the ring and moves keys between the others too; here "
-        "its keys alone go to the next owner"},
-    Row{"server_retry_timeout", "is outlier.eject here"},
-    Row{"server_failure_limit", "is outlier.consecutive_failures here"},
-    Row{"server_connections", "is connections.max here"},
     Row{"preconnect", "is not needed: connections are made when they are first wanted, and kept"},
     Row{"backlog", "is not carried over: the system's limit is used"},
     Row{"tcpkeepalive", "is not carried over"},
     Row{"reuseport", "is not needed: always on"},
     Row{"redis",
         "is not carried over: Redis is not spoken, so the pool is good for lookup and plan "
-        "alone"},
+        "alone; take its listener out"},
     Row{"redis_auth", "is not carried over: Redis is not spoken"},
     Row{"redis_db", "is not carried over: Redis is not spoken"},
 };
@@ -132,6 +126,7 @@ class PoolReader {
       if (!listed_) problem(entry_.place, "has no server");
       return;
     }
+    finish_ejection();
     sort_servers();
     if (pool_.placed)
       pool_.model = [servers = pool_.servers, scheme = pool_.scheme] {
@@ -161,6 +156,10 @@ class PoolReader {
     if (key == "distribution") return read_distribution(setting);
     if (key == "timeout") return read_timeout(setting);
     if (key == "client_connections") return read_client_connections(setting);
+    if (key == "server_connections") return read_server_connections(setting);
+    if (key == "auto_eject_hosts") return read_auto_eject(setting);
+    if (key == "server_failure_limit") return read_failure_limit(setting);
+    if (key == "server_retry_timeout") return read_retry_timeout(setting);
     if (text == "false") return;  // is off here too
     for (const auto& [name, advice] : kAdvice)
       if (name == key) return note(setting, advice);
@@ -202,7 +201,7 @@ class PoolReader {
 
   void read_timeout(const config::Entry& setting) {
     const std::string_view text = text_of(setting.value);
-    const auto span = config::parse_integer(text, 1, 365ULL * 86'400'000);
+    const auto span = config::parse_integer(text, 1, kLongest);
     if (!span) return note(setting, "is not carried over: a timeout here is 1ms to a year");
     pool_.connect = pool_.response = milliseconds(*span);
   }
@@ -213,6 +212,46 @@ class PoolReader {
       reading_.out.listeners[listener_].max_connections = *limit;
     else
       note(setting, "is limits.max_connections of the listener here");
+  }
+
+  void read_server_connections(const config::Entry& setting) {
+    constexpr std::uint64_t kMost = 64;
+    const auto count = config::parse_integer(text_of(setting.value), 1, 1'000'000);
+    if (!count) return note(setting, "is not carried over: it is 1 to 64 here");
+    if (*count > kMost)
+      note(setting, "is 64 at most here: each carries the requests of all clients");
+    pool_.memcached.server_connections = static_cast<std::uint32_t>(std::min(*count, kMost));
+  }
+
+  void read_auto_eject(const config::Entry& setting) {
+    if (text_of(setting.value) != "true") return;  // as here
+    pool_.ejection.emplace();
+    note(setting,
+         "is outlier and failover: next here. There a server that is ejected leaves the ring and "
+         "moves keys between the others too; here its keys alone go to the next owner");
+  }
+
+  void read_failure_limit(const config::Entry& setting) {
+    const auto limit = config::parse_integer(text_of(setting.value), 1, 100'000);
+    if (!limit) return note(setting, "is not carried over: it is 1 to 100000 here");
+    ejection_.failures = static_cast<std::uint32_t>(*limit);
+    of_ejection_.push_back(&setting);
+  }
+
+  void read_retry_timeout(const config::Entry& setting) {
+    const auto span = config::parse_integer(text_of(setting.value), 1, kLongest);
+    if (!span) return note(setting, "is not carried over: a span here is 1ms to a year");
+    ejection_.span = milliseconds(*span);
+    of_ejection_.push_back(&setting);
+  }
+
+  // The settings of an ejection may stand before the one that asks for it.
+  void finish_ejection() {
+    if (pool_.ejection)
+      pool_.ejection = ejection_;
+    else
+      for (const config::Entry* setting : of_ejection_)
+        note(*setting, "has no effect without auto_eject_hosts, neither there nor here");
   }
 
   void read_listen(const config::Entry& setting) {
@@ -296,7 +335,9 @@ class PoolReader {
   std::set<std::string> labels_;
   Pool pool_;
   std::size_t listener_ = kNone;
-  bool listed_ = false;  // it has servers, right or wrong
+  bool listed_ = false;                            // it has servers, right or wrong
+  Ejection ejection_{.failures = 2, .span = 30s};  // what twemproxy has where nothing is written
+  std::vector<const config::Entry*> of_ejection_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ring/scheme.h"
@@ -31,6 +32,21 @@ struct Server {
 
 enum class Protocol : std::uint8_t { http, memcached };
 
+// What a pool of memcached servers has beside its ring; what is left out has its default here.
+struct Memcached {
+  std::string key = {};  // filled by nginx
+  std::optional<std::uint32_t> gzip_flag = {};
+  std::string default_type = {};
+  std::vector<std::pair<std::string, std::string>> types = {};  // extension, Content-Type
+  std::optional<std::uint32_t> server_connections = {};
+};
+
+// A server that fails so often in a row leaves its keys to others for a while.
+struct Ejection {
+  std::uint32_t failures = 0;
+  milliseconds span{0};
+};
+
 // The owner of a key as the source places it, by index into Pool::servers: the recipe of the peer
 // written down a second time, without the code of ring/ (see model.h).
 using Model = std::function<std::size_t(std::string_view key)>;
@@ -40,12 +56,14 @@ struct Pool {
   std::string source_name = {};  // "upstream pages"
   Protocol protocol = Protocol::http;
   ring::Scheme scheme;
-  std::string key = "{uri}";       // http pools
-  std::string memcached_key = {};  // memcached pools filled by nginx; empty: left to the default
+  std::string key = "{uri}";  // http pools
+  Memcached memcached;        // memcached pools
   std::vector<Server> servers;
   std::optional<milliseconds> connect = {};
   std::optional<milliseconds> response = {};
   std::optional<milliseconds> idle = {};
+  std::optional<Ejection> ejection = {};  // memcached pools
+  std::string fallback = {};              // Pool::name, memcached pools
   // Why keys will change their server all the same; empty: they stay.
   std::string moves = {};
   // False: the source spreads requests without looking at a key, so there is no placement to keep.
@@ -53,11 +71,18 @@ struct Pool {
   std::function<Model()> model;  // makes it, which takes a while; empty: there is none
 };
 
+// Of a listener that speaks memcached; longer prefixes stand first.
+struct Route {
+  std::string key_prefix;
+  std::string pool;  // Pool::name
+};
+
 struct Listener {
   std::string name = {};
   std::string address = {};
   Protocol protocol = Protocol::http;
   std::string pool = {};  // Pool::name
+  std::vector<Route> routes = {};
   std::optional<milliseconds> header = {};
   std::optional<milliseconds> body = {};
   std::optional<milliseconds> idle = {};

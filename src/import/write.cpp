@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <iterator>
 
 #include "config/print.h"
@@ -45,17 +46,26 @@ std::string_view word(Protocol protocol) {
 }
 
 // `    timeouts: {connect: 1s, idle: 20s}`; nothing when none is set.
-class Timeouts {
+class FlowMap {
  public:
+  explicit FlowMap(std::string_view name) : name_(name) {}
+
+  void add(std::string_view name, std::string_view value) {
+    text_ += fmt::format("{}{}: {}", text_.empty() ? "" : ", ", name, value);
+  }
   void add(std::string_view name, const std::optional<milliseconds>& span) {
-    if (!span) return;
-    text_ += fmt::format("{}{}: {}", text_.empty() ? "" : ", ", name, span_text(*span));
+    if (span) add(name, span_text(*span));
+  }
+  template <std::integral Number>
+  void add(std::string_view name, const std::optional<Number>& number) {
+    if (number) add(name, fmt::to_string(*number));
   }
   void write(Text& out) const {
-    if (!text_.empty()) line(out, "    timeouts: {{{}}}", text_);
+    if (!text_.empty()) line(out, "    {}: {{{}}}", name_, text_);
   }
 
  private:
+  std::string_view name_;
   std::string text_;
 };
 
@@ -90,7 +100,9 @@ void write_server(Text& out, const Server& server) {
   line(out, "      - {{{}}}", text);
 }
 
-void write_ring(Text& out, const Pool& pool, bool with_key) {
+// Its protocol, which other settings are read by, its ring and its servers.
+void write_placement(Text& out, const Pool& pool, bool with_key) {
+  line(out, "    protocol: {}", word(pool.protocol));
   line(out, "    ring:");
   line(out, "      scheme: {}", ring::to_string(pool.scheme.placement));
   write_parameters(out, pool.scheme);
@@ -101,17 +113,42 @@ void write_ring(Text& out, const Pool& pool, bool with_key) {
   for (const Server& server : pool.servers) write_server(out, server);
 }
 
+void write_ejection(Text& out, const Ejection& ejection) {
+  line(out, "    outlier: {{consecutive_failures: {}, eject: {}}}", ejection.failures,
+       span_text(ejection.span));
+  line(out, "    failover: next");
+}
+
+void write_memcached(Text& out, const Pool& pool) {
+  const Memcached& memcached = pool.memcached;
+  Text text;
+  if (!memcached.key.empty()) line(text, "      key: {}", config::yaml_quoted(memcached.key));
+  if (memcached.gzip_flag) line(text, "      gzip_flag: {}", *memcached.gzip_flag);
+  if (!memcached.default_type.empty())
+    line(text, "      default_type: {}", config::yaml_quoted(memcached.default_type));
+  if (!memcached.types.empty()) line(text, "      types:");
+  for (const auto& [extension, type] : memcached.types)
+    line(text, "        {}: {}", scalar(extension), config::yaml_quoted(type));
+  if (memcached.server_connections)
+    line(text, "      server_connections: {}", *memcached.server_connections);
+  if (pool.ejection) line(text, "      down_after: {}", pool.ejection->failures);
+  if (text.size() == 0) return;
+  line(out, "    memcached:");
+  out.append(text);
+}
+
 void write_pool(Text& out, const Pool& pool) {
   line(out, "  {}:    # {}", scalar(pool.name), printable(pool.source_name));
-  line(out, "    protocol: {}", word(pool.protocol));
-  write_ring(out, pool, pool.protocol == Protocol::http);
-  Timeouts timeouts;
+  write_placement(out, pool, pool.protocol == Protocol::http);
+  FlowMap timeouts("timeouts");
   timeouts.add("connect", pool.connect);
   timeouts.add("response", pool.response);
   timeouts.add("idle", pool.idle);
   timeouts.write(out);
-  if (!pool.memcached_key.empty())
-    line(out, "    memcached: {{key: {}}}", config::yaml_quoted(pool.memcached_key));
+  if (pool.protocol == Protocol::http) return;
+  if (pool.ejection) write_ejection(out, *pool.ejection);
+  if (!pool.fallback.empty()) line(out, "    fallback: {}", scalar(pool.fallback));
+  write_memcached(out, pool);
 }
 
 void write_listener(Text& out, const Listener& listener) {
@@ -119,15 +156,20 @@ void write_listener(Text& out, const Listener& listener) {
   line(out, "    address: {}", config::yaml_quoted(listener.address));
   line(out, "    protocol: {}", word(listener.protocol));
   line(out, "    pool: {}", scalar(listener.pool));
-  Timeouts timeouts;
+  if (!listener.routes.empty()) line(out, "    routes:");
+  for (const Route& route : listener.routes)
+    line(out, "      - {{match: {{key_prefix: {}}}, pool: {}}}",
+         config::yaml_quoted(route.key_prefix), scalar(route.pool));
+  FlowMap timeouts("timeouts");
   timeouts.add("header", listener.header);
   timeouts.add("body", listener.body);
   timeouts.add("idle", listener.idle);
   timeouts.add("write", listener.write);
   timeouts.write(out);
-  if (listener.body_size) line(out, "    limits: {{body_size: {}}}", *listener.body_size);
-  if (listener.max_connections)
-    line(out, "    limits: {{max_connections: {}}}", *listener.max_connections);
+  FlowMap limits("limits");
+  limits.add("body_size", listener.body_size);
+  limits.add("max_connections", listener.max_connections);
+  limits.write(out);
 }
 
 void write_notes(Text& out, const Import& import) {
@@ -174,7 +216,7 @@ std::string rings_to_yaml(const Import& import) {
   line(out, "pools:");
   for (const Pool& pool : import.pools) {
     line(out, "  {}:", scalar(pool.name));
-    write_ring(out, pool, false);
+    write_placement(out, pool, false);
   }
   return fmt::to_string(out);
 }

@@ -11,8 +11,8 @@ namespace clockwise::importer {
 // configuration is left out, except what decides an owner.
 [[nodiscard]] std::string to_yaml(const Import& import);
 
-// The rings and servers of to_yaml() in the same words, without the rest: a configuration that this
-// release can load even where it does not speak the protocol of a pool.
+// The rings and servers of to_yaml() in the same words, without the rest: a configuration that
+// loads whatever else there may be to mend.
 [[nodiscard]] std::string rings_to_yaml(const Import& import);
 
 }  // namespace clockwise::importer

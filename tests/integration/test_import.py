@@ -98,10 +98,7 @@ def imported(path, folder, *arguments):
     result = run("import", path, *arguments)
     assert result.returncode == 0, result.stderr
     out = pathlib.Path(folder, "imported.yaml")
-    # Where a key is does not depend on whether this release speaks the protocol of a pool.
-    lines = [line.replace("protocol: memcached", "protocol: http") for line in result.stdout.splitlines()
-             if not line.startswith("    memcached:")]
-    out.write_text("\n".join(lines) + "\n")
+    out.write_text(result.stdout)
     return out, result.stderr
 
 
@@ -320,29 +317,33 @@ class Haproxy(Comparison):
 
 class Command(unittest.TestCase):
     def test_check_accepts_what_is_written(self):
-        with tempfile.TemporaryDirectory() as folder:
-            config, notes = imported(GOLDEN / "haproxy.cfg", folder)
-            self.assertNotIn("refuses", notes)
-            result = run("check", "-c", config)
-            self.assertEqual(result.returncode, 0, result.stderr)
+        for name in ("haproxy.cfg", "nutcracker.yml", "mcrouter.json", "mcrouter_prefixes.json"):
+            with self.subTest(file=name), tempfile.TemporaryDirectory() as folder:
+                config, notes = imported(GOLDEN / name, folder)
+                self.assertNotIn("refuses", notes)
+                result = run("check", "-c", config)
+                self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_what_this_release_lacks_is_no_fault_of_the_file(self):
-        result = run("import", GOLDEN / "nutcracker.yml")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("nutcracker.yml is taken over, but this release refuses the YAML", result.stderr)
-        line = result.stdout.splitlines().index("    protocol: memcached") + 1
-        self.assertRegex(result.stderr, rf'\n  line {line}: .*"memcached" is not supported yet\n')
-        self.assertIn("memcached is not spoken yet. The rings are right all the same", result.stderr)
         with tempfile.TemporaryDirectory() as folder:
-            config, _ = imported(GOLDEN / "nutcracker.yml", folder)  # as the message has it
-            found = run("lookup", "-c", config, "--pool", "alpha", "key")
-            self.assertEqual(found.returncode, 0, found.stderr)
+            path = pathlib.Path(folder, "nutcracker.yml")
+            path.write_text((GOLDEN / "nutcracker.yml").read_text()
+                            .replace("127.0.0.1:22123", "127.0.0.1:22121"))  # twice
+            result = run("import", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("nutcracker.yml is taken over, but this release refuses the YAML", result.stderr)
+            line = [number for number, text in enumerate(result.stdout.splitlines(), 1)
+                    if "127.0.0.1:22121" in text][1]
+            self.assertRegex(result.stderr, rf"\n  line {line}: .*duplicate listener address")
+            proved = run("import", path, "--prove", 100)
+            self.assertEqual(proved.returncode, 0, proved.stderr)
 
     def test_what_is_written_can_be_looked_up(self):
-        for name in ("nginx.conf", "haproxy.cfg", "envoy.yaml"):
-            with self.subTest(file=name), tempfile.TemporaryDirectory() as folder:
+        for name, pool in (("nginx.conf", "pages"), ("nginx.conf", "mc"), ("haproxy.cfg", "pages"),
+                           ("envoy.yaml", "pages"), ("nutcracker.yml", "alpha"), ("mcrouter.json", "gutter")):
+            with self.subTest(file=name, pool=pool), tempfile.TemporaryDirectory() as folder:
                 config, _ = imported(GOLDEN / name, folder)
-                result = run("lookup", "-c", config, "--pool", "pages", "/a")
+                result = run("lookup", "-c", config, "--pool", pool, "/a")
                 self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_prove_counts_and_says_what_it_cannot_compare(self):
