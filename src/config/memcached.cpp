@@ -63,10 +63,11 @@ void read_namespace(const Field& field, std::string& out) {
 }
 
 // Servers count the life of an item in seconds, and take 0 as no end.
-void read_lifetime(const Field& field, milliseconds& out) {
+enum class Endless { allowed, refused };
+void read_lifetime(const Field& field, milliseconds& out, Endless endless = Endless::allowed) {
   milliseconds found = out;
   duration(found, 0ms)(field);
-  if (found > 0ms && found < 1s)
+  if (found < 1s && (found > 0ms || endless == Endless::refused))
     field.error("is less than 1s: servers count the life of an item in seconds");
   else
     out = found;
@@ -86,7 +87,8 @@ void read_lifetimes(MapReader& map, Memcached& memcached) {
     if (memcached.negative_ttl > 0ms && memcached.layout == Memcached::Layout::raw)
       f.problem("needs layout: http; a raw value has no place for the status");
   });
-  map.read("failover_ttl", [&](const Field& f) { read_lifetime(f, memcached.failover_ttl); });
+  map.read("failover_ttl",
+           [&](const Field& f) { read_lifetime(f, memcached.failover_ttl, Endless::refused); });
 }
 
 }  // namespace
