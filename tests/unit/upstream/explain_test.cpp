@@ -21,7 +21,7 @@ using testing::ElementsAre;
 class HandMadeRing final : public ring::Ring {
  public:
   explicit HandMadeRing(std::vector<Point> points)
-      : Ring([](const Ring&, std::string_view key) noexcept { return Position{key.size()}; }, "") {
+      : Ring([](const Ring&, std::string_view key) noexcept { return Position{key.size()}; }, {}) {
     points_.assign(points.begin(), points.end());
   }
   ring::ServerIndex owner(Position position) const noexcept override {
@@ -40,7 +40,7 @@ class HandMadeRing final : public ring::Ring {
 
 class TableOfThree final : public ring::Ring {
  public:
-  TableOfThree() : Ring([](const Ring&, std::string_view) noexcept { return Position{7}; }, "") {
+  TableOfThree() : Ring([](const Ring&, std::string_view) noexcept { return Position{7}; }, {}) {
     points_ = {{0, 0}, {1, 1}, {2, 0}};
     layout_.table = slots_;
   }
