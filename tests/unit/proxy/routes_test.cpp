@@ -10,7 +10,11 @@ namespace clockwise::proxy {
 namespace {
 
 config::Route route(std::string host, std::string path_prefix) {
-  return {.host = std::move(host), .path_prefix = std::move(path_prefix), .pool = "p", .cache = {}};
+  return {.host = std::move(host),
+          .path_prefix = std::move(path_prefix),
+          .key_prefix = {},
+          .pool = "p",
+          .cache = {}};
 }
 
 // Through the scanner, as the proxy has it.
