@@ -48,8 +48,8 @@ bool PurgeRule::names_key(std::string_view key) const noexcept {
   return false;
 }
 
-bool PurgeRule::names(const Object& object) const noexcept {
-  return scope == PurgeScope::tag ? has_tag(object.tags(), text) : names_key(object.key());
+bool PurgeRule::names(std::string_view key, std::string_view tags) const noexcept {
+  return scope == PurgeScope::tag ? has_tag(tags, text) : names_key(key);
 }
 
 }  // namespace clockwise::cache

@@ -19,7 +19,10 @@ struct PurgeRule {
   std::uint32_t generation = 0;
 
   [[nodiscard]] bool names_key(std::string_view key) const noexcept;
-  [[nodiscard]] bool names(const Object& object) const noexcept;
+  [[nodiscard]] bool names(std::string_view key, std::string_view tags) const noexcept;
+  [[nodiscard]] bool names(const Object& object) const noexcept {
+    return names(object.key(), object.tags());
+  }
 };
 
 }  // namespace clockwise::cache
