@@ -46,7 +46,8 @@ std::int64_t PurgeList::add(const PurgeRule& rule, std::int64_t now_ms) {
   for (const Rule& one : rules_)
     if (one.own) now_ms = std::max(now_ms, one.time_ms + 1);
   now_ms = std::min(now_ms, kLatest);
-  put({.rule = {.scope = rule.scope, .text = rule.text, .soft = rule.soft},
+  const bool all = rule.scope == PurgeScope::all;
+  put({.rule = {.scope = rule.scope, .text = all ? std::string() : rule.text, .soft = rule.soft},
        .time_ms = now_ms,
        .own = true});
   trim();
@@ -169,6 +170,7 @@ std::optional<PurgeList> PurgeList::unpack(std::string_view packed) {
       return std::nullopt;
     one.rule.scope = static_cast<PurgeScope>(scope);
     one.rule.soft = soft == 1;
+    if (one.rule.scope == PurgeScope::all && !one.rule.text.empty()) return std::nullopt;
     if (!list.rules_.empty() && !is_before(list.rules_.back(), one)) return std::nullopt;
     list.octets_ += octets_of(one);
     list.rules_.push_back(std::move(one));

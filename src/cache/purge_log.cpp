@@ -31,6 +31,7 @@ std::vector<PurgeList::Rule> PurgeLog::merge(const PurgeList& other) {
   const std::lock_guard lock(mutex_);
   auto list = std::make_shared<PurgeList>(*list_);
   auto fresh = list->merge(other);
+  if (list->pack() == list_->pack()) return fresh;
   list_ = std::move(list);
   changes_.fetch_add(1, std::memory_order_release);
   return fresh;
