@@ -9,6 +9,19 @@ ObjectRef Fill::object() const {
   return object_;
 }
 
+ObjectRef Fill::stale() const {
+  const std::lock_guard lock(mutex_);
+  return stale_;
+}
+
+// Who waits is woken to look at it.
+void Fill::offer(ObjectRef stale) {
+  const std::lock_guard lock(mutex_);
+  stale_ = std::move(stale);
+  for (Follower* follower : followers_)
+    if (std::exchange(follower->waits_, false)) follower->wake();
+}
+
 Fill::Failure Fill::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;

@@ -87,6 +87,11 @@ class Fill {
   [[nodiscard]] bool revalidated() const noexcept {
     return revalidated_.load(std::memory_order_acquire);
   }
+  // The origin was not asked: another store had it.
+  [[nodiscard]] bool found() const noexcept { return found_.load(std::memory_order_acquire); }
+  [[nodiscard]] const std::string& key() const noexcept { return key_; }
+  // An answer that is stale, and that another store had; null: none so far.
+  [[nodiscard]] ObjectRef stale() const;
 
   // Counts as one who wants it. False: `most` do already, or it cannot be read from its beginning
   // any more.
@@ -110,6 +115,7 @@ class Fill {
   friend class Store;
 
   void become(State state) noexcept;
+  void offer(ObjectRef stale);
   void grown() noexcept;
   [[nodiscard]] std::uint64_t slowest() const noexcept;  // REQUIRES: mutex_ is held
 
@@ -119,10 +125,10 @@ class Fill {
 
   std::atomic<State> state_{State::waiting};
   std::atomic<std::uint64_t> length_{kUnknown};
-  std::atomic<bool> revalidated_{false};
+  std::atomic<bool> revalidated_{false}, found_{false};
 
   mutable std::mutex mutex_;  // the rest, but for what is marked
-  ObjectRef object_;
+  ObjectRef object_, stale_;
   Failure failure_;
   std::vector<Follower*> followers_;
   Fetcher* fetcher_ = nullptr;
@@ -133,6 +139,7 @@ class Fill {
   std::optional<Fills::iterator> place_;  // among those that can be found
   std::vector<Selector> selectors_;       // that it is for, as far as they are known
   bool joinable_ = true;
+  bool beside_ = false;            // of a fetch that goes on: nobody ever joins it
   bool doomed_ = false;            // purged or invalidated meanwhile: not kept
   bool softened_ = false;          // purged softly meanwhile: stale from the start
   const Object* begun_ = nullptr;  // the answer, once its head is here

@@ -153,7 +153,7 @@ Store::Joined Shard::join(const Wanted& wanted, const ObjectRef& found, bool alo
 // A purge counts from its answer on: who asks after it waits for no fetch from before it, nor for
 // one that may turn out to be named by it.
 bool Shard::is_joinable(const Fill& fill) noexcept {
-  return fill.joinable_ && !fill.doomed_ && !fill.softened_ && fill.rules_.empty();
+  return fill.joinable_ && !fill.beside_ && !fill.doomed_ && !fill.softened_ && fill.rules_.empty();
 }
 
 template <class F>
@@ -324,6 +324,7 @@ bool Shard::begin(Fill& fill, const Draft& draft, std::int64_t now_ms) {
   }
   fill.room_ = object->inline_size_;
   fill.cost_ = cost_of(*object);
+  fill.found_.store(draft.found, std::memory_order_release);
   publish(fill, {*this, *object}, draft.length, Fill::State::streaming);
   return true;
 }
@@ -423,9 +424,10 @@ void Shard::trim(Fill& fill) {
   }
 }
 
-void Shard::complete(Fill& fill, std::size_t variants) {
+bool Shard::complete(Fill& fill, std::size_t variants) {
   Object& object = *fill.object_.object_;
   const std::uint64_t size = object.size_.load(std::memory_order_relaxed);
+  bool kept = false;
   {
     const std::unique_lock lock(mutex_);
     if (fill.last_ != nullptr && !fill.last_->from_heap && fill.room_ > 0) {
@@ -435,19 +437,23 @@ void Shard::complete(Fill& fill, std::size_t variants) {
       fill.cost_ += Arena::cost(sizeof(Extent) + used);
       fill.room_ = 0;
     }
-    keep(fill, object, fill.cost_, variants);
+    kept = keep(fill, object, fill.cost_, variants);
   }
   fill.length_.store(size, std::memory_order_release);
   fill.become(Fill::State::done);
+  return kept;
 }
 
 // The object is found from now on in the place of what answered the same, unless it was purged
 // while it came.
-void Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants) {
-  if (fill.doomed_) return give_up(fill);
+bool Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants) {
+  if (fill.doomed_) {
+    give_up(fill);
+    return false;
+  }
   forget(fill);
   if (fill.softened_) object.make_stale();
-  if (is_outrun(fill, object)) return;
+  if (is_outrun(fill, object)) return false;
   std::size_t count = 1;
   each_of(fill.hash_, fill.key_, [&](Object& other) {
     if (other.is_marker() || other.selectors() == object.selectors()) {
@@ -458,6 +464,7 @@ void Shard::keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t var
     }
   });
   insert(object, fill.hash_, cost);
+  return true;
 }
 
 // Of two that were fetched at once the later answer stays, whichever is done first.
@@ -470,10 +477,11 @@ bool Shard::is_outrun(const Fill& fill, const Object& object) {
   return is;
 }
 
-void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
+bool Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                     std::int64_t now_ms) {
   fill.revalidated_.store(true, std::memory_order_release);
   ObjectRef confirmed = old;
+  bool kept = false;
   {
     const std::unique_lock lock(mutex_);
     if (Object* object = make(fill, draft, 0, now_ms)) {
@@ -482,7 +490,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
       object->borrows_ = true;
       object->owner_ = &owner;
       has_begun(fill, *object);
-      keep(fill, *object, cost_of(*object) + owner.node_.size(), variants);
+      kept = keep(fill, *object, cost_of(*object) + owner.node_.size(), variants);
       confirmed = {*this, *object};
     } else {
       ++counted_.rejected;
@@ -491,6 +499,7 @@ void Shard::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::s
   }
   const std::uint64_t size = confirmed->size();
   publish(fill, std::move(confirmed), size, Fill::State::done);
+  return kept;
 }
 
 void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
@@ -510,6 +519,17 @@ void Shard::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   });
   insert(*object, fill.hash_, cost_of(*object));
   drop(*object);  // the count that make() gave: the index has its own
+}
+
+std::shared_ptr<Fill> Shard::beside(const Fill& fill) {
+  auto own = std::make_shared<Fill>(fill.hash_, fill.key_, fill.generation_);
+  own->beside_ = true;
+  const std::unique_lock lock(mutex_);
+  own->doomed_ = fill.doomed_;
+  own->softened_ = fill.softened_;
+  own->rules_ = fill.rules_;
+  fills_.push_back(own);
+  return own;
 }
 
 void Shard::leave(Fill& fill) {

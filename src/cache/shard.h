@@ -30,11 +30,13 @@ class Shard {
   [[nodiscard]] bool begin(Fill& fill, const Draft& draft, std::int64_t now_ms);
   [[nodiscard]] bool append(Fill& fill, std::string_view octets, std::uint64_t most,
                             std::int64_t now_ms);
-  void complete(Fill& fill, std::size_t variants);
-  void confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
+  bool complete(Fill& fill, std::size_t variants);
+  bool confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                std::int64_t now_ms);
   void pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms);
   void leave(Fill& fill);
+  // A fill that nobody joins, for what is as old as this fetch.
+  [[nodiscard]] std::shared_ptr<Fill> beside(const Fill& fill);
   std::size_t invalidate(std::uint64_t hash, std::string_view key);
   // The rule counts from here on, also for what is being fetched.
   void add_rule(const PurgeRule& rule);
@@ -75,7 +77,7 @@ class Shard {
   void pass_through(Fill& fill);
   void trim(Fill& fill);
   [[nodiscard]] bool is_outrun(const Fill& fill, const Object& object);
-  void keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants);
+  [[nodiscard]] bool keep(Fill& fill, Object& object, std::uint64_t cost, std::size_t variants);
   [[nodiscard]] static std::uint64_t cost_of(const Object& object) noexcept;
   void insert(Object& object, std::uint64_t hash, std::uint64_t cost);
   void unlink(Object& object) noexcept;

@@ -70,13 +70,30 @@ bool Store::append(Fill& fill, std::string_view octets, std::uint64_t most, std:
   return shard_of(fill.hash_).append(fill, octets, std::min(most, largest()), now_ms);
 }
 
-void Store::complete(Fill& fill, std::size_t variants) {
-  shard_of(fill.hash_).complete(fill, variants);
+bool Store::complete(Fill& fill, std::size_t variants) {
+  return shard_of(fill.hash_).complete(fill, variants);
 }
 
-void Store::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
+bool Store::confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                     std::int64_t now_ms) {
-  shard_of(fill.hash_).confirm(fill, old, draft, variants, now_ms);
+  return shard_of(fill.hash_).confirm(fill, old, draft, variants, now_ms);
+}
+
+ObjectRef Store::adopt(Fill& fill, const Draft& draft, std::span<const std::string_view> body,
+                       std::size_t variants, std::int64_t now_ms) {
+  Shard& shard = shard_of(fill.hash_);
+  const std::shared_ptr<Fill> own = shard.beside(fill);
+  bool whole = shard.begin(*own, draft, now_ms);
+  for (const std::string_view piece : body)
+    whole = whole && shard.append(*own, piece, largest(), now_ms);
+  if (!whole) {
+    shard.leave(*own);
+    return {};
+  }
+  if (!shard.complete(*own, variants)) return {};
+  ObjectRef object = own->object();
+  fill.offer(object);
+  return object;
 }
 
 void Store::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {

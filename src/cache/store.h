@@ -45,6 +45,7 @@ struct Draft {
   std::span<const Selector> selectors;
   Terms terms;
   std::uint64_t length = Fill::kUnknown;  // of the body, where it is declared
+  bool found = false;  // not the origin's answer to this fetch: another store had it
 };
 
 enum class EvictionReason : std::uint8_t { size, expired, purged, invalidated };
@@ -105,11 +106,18 @@ class Store {
   // read it already and is not kept. False: not even that, the memory is short.
   [[nodiscard]] bool append(Fill& fill, std::string_view octets, std::uint64_t most,
                             std::int64_t now_ms);
-  // The body is whole. `variants`: at most so many answers to one key.
-  void complete(Fill& fill, std::size_t variants);
-  // The origin says that `old` is still right; `draft` has the head that it has now.
-  void confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
+  // The body is whole. `variants`: at most so many answers to one key. False: it is not kept, since
+  // it was purged meanwhile or another came later.
+  bool complete(Fill& fill, std::size_t variants);
+  // The origin says that `old` is still right; `draft` has the head that it has now. False: as
+  // above.
+  bool confirm(Fill& fill, const ObjectRef& old, const Draft& draft, std::size_t variants,
                std::int64_t now_ms);
+  // Another store had an answer that is stale: it is kept, offered to those who wait, and the fetch
+  // goes on. Null: it is not kept, as above or for lack of room.
+  [[nodiscard]] ObjectRef adopt(Fill& fill, const Draft& draft,
+                                std::span<const std::string_view> body, std::size_t variants,
+                                std::int64_t now_ms);
   // The answer cannot be shared, which is remembered for a while.
   void pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms);
   void fail(Fill& fill, const Fill::Failure& failure);

@@ -77,12 +77,15 @@ void MemcachedPipe::ask(MemcachedCall& call, const MemcachedRequest& request) {
         .begun = false,
         .asked_ns = loop_.now_ns(),
         .due = loop_.now() + static_cast<io::Milliseconds>(request.patience.count())},
-       request.line, request.data);
+       request.line, request.data, request.more);
 }
 
-void MemcachedPipe::push(Owed owed, std::string_view line, std::string_view data) {
-  owed.size = static_cast<std::uint32_t>(line.size() + data.size());
+void MemcachedPipe::push(Owed owed, std::string_view line, std::string_view data,
+                         std::span<const std::string_view> more) {
+  const std::size_t before = out_.size();
   out_.append(line).append(data);
+  for (const std::string_view piece : more) out_.append(piece);
+  owed.size = static_cast<std::uint32_t>(out_.size() - before);
   if (owed.call != nullptr) {
     owed.call->pipe_ = this;
     owed.call->number_ = first_ + calls_.size();

@@ -73,7 +73,8 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
   void on_deadline() override;
 
   void connect_next(const io::error_code& last);
-  void push(Owed owed, std::string_view line, std::string_view data);
+  void push(Owed owed, std::string_view line, std::string_view data,
+            std::span<const std::string_view> more = {});
   void flush_soon();
   void flush();
   void await_answers();

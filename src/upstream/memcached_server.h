@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,9 @@ enum class AnswerShape : std::uint8_t {
 };
 
 struct MemcachedRequest {
-  std::string_view line;  // with its CRLF
-  std::string_view data;  // the data block, with its CRLF
+  std::string_view line;                        // with its CRLF
+  std::string_view data;                        // the data block, with its CRLF
+  std::span<const std::string_view> more = {};  // of the data block, behind `data`
   AnswerShape shape = AnswerShape::line;
   bool repeatable = false;  // once more does no harm
   std::chrono::milliseconds patience{1'000};

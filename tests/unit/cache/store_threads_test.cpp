@@ -199,7 +199,8 @@ class Client {
     if (up_to(1) > 0 && size <= kMost) draft.length = size;
     if (old && known(*old).version == version) {
       ++world_.confirmed;
-      return world_.store.confirm(fill, old, draft, 3, now);
+      world_.store.confirm(fill, old, draft, 3, now);
+      return;
     }
     if (!world_.store.begin(fill, draft, now)) return pass(fill, 0);
     bring(fill, Origin::seed(page_, variant, version), size, signal);
