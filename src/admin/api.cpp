@@ -17,6 +17,7 @@
 #include "admin/server_change.h"
 #include "admin/target.h"
 #include "base/suggest.h"
+#include "cache/purge_log.h"
 #include "cache/store.h"
 #include "config/field.h"
 #include "config/load.h"
@@ -113,6 +114,12 @@ std::set<std::string, std::less<>> listed(const std::vector<std::string>& values
       value.remove_prefix(std::min(comma + 1, value.size()));
     }
   return result;
+}
+
+std::int64_t unix_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -289,8 +296,9 @@ void Api::start_purge(const Request& request, const Target& target, const Reply&
   }
 
   const auto rule = std::get<cache::PurgeRule>(std::move(read));
-  const auto work = [reply, rule, counters, store = cache->store] {
+  const auto work = [reply, rule, counters, store = cache->store, purges = cache->purges] {
     try {
+      if (purges) purges->add(rule, unix_ms());
       const std::size_t purged = store->purge(rule);
       counters->add(rule.scope, upstream::PurgeResult::ok);
       reply(json_response(json::object{{"purged", purged}}));

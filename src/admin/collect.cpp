@@ -47,8 +47,7 @@ HistogramValue to_value(const upstream::DurationHistogram& histogram) {
           histogram.sum_seconds};
 }
 
-// Kept in memory, as all that is stored so far.
-constexpr std::string_view kTier = "memory";
+constexpr std::string_view kMemory = metrics::kTiers[0], kShared = metrics::kTiers[1];
 
 constexpr auto kEvictionAgesNs = [] {
   std::array<std::uint64_t, cache::kEvictionAges.size()> ns{};
@@ -202,6 +201,7 @@ class Collector {
     const cache::Stats stats = totals.stats(running != nullptr ? running->store.get() : nullptr);
     if (running != nullptr) stored(totals.cache, stats);
     left(totals.cache, stats);
+    if (running != nullptr && running->purges) shared(totals);
     waiting(totals.cache, running != nullptr);
     purges(totals);
 
@@ -215,20 +215,45 @@ class Collector {
 
  private:
   void stored(const std::string& cache, const cache::Stats& stats) {
-    page_.add(Id::cache_stored_bytes, {cache, kTier}, number(stats.bytes));
-    page_.add(Id::cache_limit_bytes, {cache, kTier}, number(stats.limit));
-    page_.add(Id::cache_objects, {cache, kTier}, number(stats.objects));
+    page_.add(Id::cache_stored_bytes, {cache, kMemory}, number(stats.bytes));
+    page_.add(Id::cache_limit_bytes, {cache, kMemory}, number(stats.limit));
+    page_.add(Id::cache_objects, {cache, kMemory}, number(stats.objects));
   }
 
   void left(const std::string& cache, const cache::Stats& stats) {
     for (std::size_t i = 0; i < metrics::kEvictionReasons.size(); ++i)
-      page_.add(Id::cache_evictions_total, {cache, kTier, metrics::kEvictionReasons[i]},
+      page_.add(Id::cache_evictions_total, {cache, kMemory, metrics::kEvictionReasons[i]},
                 number(stats.evictions[i]));
-    page_.add(Id::cache_admissions_rejected_total, {cache, kTier}, number(stats.rejected));
+    page_.add(Id::cache_admissions_rejected_total, {cache, kMemory}, number(stats.rejected));
     page_.add(Id::cache_eviction_age_seconds, {cache},
               HistogramValue{kEvictionAgesNs,
                              {stats.eviction_ages.begin(), stats.eviction_ages.end()},
                              stats.eviction_age_sum});
+  }
+
+  // The second store, as far as this proxy knows.
+  void shared(const upstream::CacheTotals& totals) {
+    const std::string& cache = totals.cache;
+    const auto sum = [&](auto get) { return number(totals.shared->sum(get)); };
+    const auto each = [&](Id id, const auto& values, auto member) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        page_.add(id, {cache, values[i]}, sum([&](const auto& c) { return (c.*member)[i].get(); }));
+    };
+    using Cells = metrics::SharedCells;
+    each(Id::cache_shared_lookups_total, metrics::kSharedLookups, &Cells::lookups);
+    each(Id::cache_shared_writes_total, metrics::kSharedWrites, &Cells::writes);
+    page_.add(Id::cache_stored_bytes, {cache, kShared},
+              sum([](const auto& c) { return c.bytes.get(); }));
+    page_.add(Id::cache_objects, {cache, kShared},
+              sum([](const auto& c) { return c.objects.get(); }));
+    for (std::size_t i = 0; i < metrics::kEvictionReasons.size(); ++i)
+      page_.add(Id::cache_evictions_total, {cache, kShared, metrics::kEvictionReasons[i]},
+                sum([&](const auto& c) { return c.evictions[i].get(); }));
+    page_.add(Id::cache_admissions_rejected_total, {cache, kShared}, sum([](const auto& c) {
+                using metrics::SharedWrite;
+                return at(c.writes, SharedWrite::too_large).get() +
+                       at(c.writes, SharedWrite::busy).get();
+              }));
   }
 
   void waiting(const std::string& cache, bool runs) {

@@ -28,7 +28,7 @@ class PurgeList {
   };
 
   static constexpr std::int64_t kSkew = 2'000;
-  static constexpr std::size_t kMostOctets = 64 * 1024;
+  static constexpr std::size_t kMostOctets = 256 * 1024;
 
   // The newest last.
   [[nodiscard]] const std::vector<Rule>& rules() const noexcept { return rules_; }

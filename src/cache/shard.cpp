@@ -528,7 +528,7 @@ std::shared_ptr<Fill> Shard::beside(const Fill& fill) {
   own->doomed_ = fill.doomed_;
   own->softened_ = fill.softened_;
   own->rules_ = fill.rules_;
-  fills_.push_back(own);
+  own->place_ = fills_.emplace(fill.hash_, own);
   return own;
 }
 

@@ -114,13 +114,14 @@ void read_pool(MapReader& map, Cache& cache) {
   bool memcached = false;
   map.read("store", choice(memcached, kStores));
   if (!memcached) {
-    for (const std::string_view key : {"pool", "namespace", "pool_budget"})
+    for (const std::string_view key : {"pool", "namespace", "pool_budget", "pool_wait"})
       map.refuse(key, "belongs to store: memcached");
     return;
   }
   map.require("pool", text(cache.pool.emplace(), Empty::refused));
   map.read("namespace", [&](const Field& f) { read_namespace(f, cache.pool_namespace); });
   map.read("pool_budget", duration(cache.pool_budget, 1ms));
+  map.read("pool_wait", duration(cache.pool_wait, 0ms));
 }
 
 Cache read_cache(const Field& field, std::string name) {

@@ -320,6 +320,7 @@ struct Cache {
   std::optional<std::string> pool;
   std::string pool_namespace = "clockwise";  // begins each key there
   milliseconds pool_budget{20};              // so long a look-up there may take, then it is a miss
+  milliseconds pool_wait{1'000};  // so long a miss waits for what another proxy fetches; 0: not
 
   std::uint64_t size = 512ULL << 20;      // bytes of all that it holds, heads and index too
   std::uint64_t max_object = 8ULL << 20;  // bytes of one answer; at most a quarter of `size`

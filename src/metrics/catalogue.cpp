@@ -159,11 +159,11 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
   {Id::cache_fetches_total, "clockwise_cache_fetches_total", counter, {"pool", "cache", "reason"}, "fetches",
    "Fetches that the cache began, by why; background ones are for a stale answer, prefetch for one that will soon be."},
   {Id::cache_stored_bytes, "clockwise_cache_stored_bytes", gauge, {"cache", "tier"}, "bytes",
-   "Bytes held, with keys, heads and the index."},
+   "Bytes held, with keys, heads and the index; tier memcached: written by this proxy and not known to be gone."},
   {Id::cache_limit_bytes, "clockwise_cache_limit_bytes", gauge, {"cache", "tier"}, "bytes",
    "Configured limit of what is held."},
   {Id::cache_objects, "clockwise_cache_objects", gauge, {"cache", "tier"}, "objects",
-   "Answers held; each variant is one."},
+   "Answers held; each variant is one. tier memcached: as for the bytes."},
   {Id::cache_evictions_total, "clockwise_cache_evictions_total", counter, {"cache", "tier", "reason"}, "objects",
    "Answers that left: for others, since they were of no more use, by a purge, or by a request that changed what they show."},
   {Id::cache_admissions_rejected_total, "clockwise_cache_admissions_rejected_total", counter, {"cache", "tier"}, "objects",
@@ -178,6 +178,10 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "Stale answers about which the origin was asked, by what it said: still right, another one, or nothing."},
   {Id::cache_eviction_age_seconds, "clockwise_cache_eviction_age_seconds", histogram, {"cache"}, "seconds",
    "Age of answers that left for others."},
+  {Id::cache_shared_lookups_total, "clockwise_cache_shared_lookups_total", counter, {"cache", "result"}, "lookups",
+   "Look-ups in the store that proxies share, by what they came to; late ones took longer than pool_budget."},
+  {Id::cache_shared_writes_total, "clockwise_cache_shared_writes_total", counter, {"cache", "result"}, "writes",
+   "Answers for the store that proxies share; outdated ones came after another or a purge, busy ones met too many at once."},
 }};
 // clang-format on
 

@@ -100,6 +100,8 @@ enum class Id : std::uint8_t {
   cache_sent_bytes_total,
   cache_revalidations_total,
   cache_eviction_age_seconds,
+  cache_shared_lookups_total,
+  cache_shared_writes_total,
 
   count
 };
@@ -158,6 +160,11 @@ inline constexpr std::array<std::string_view, 3> kRevalidations{"not_modified", 
                                                                 "failed"};
 inline constexpr std::array<std::string_view, 4> kEvictionReasons{"size", "expired", "purged",
                                                                   "invalidated"};
+inline constexpr std::array<std::string_view, 2> kTiers{"memory", "memcached"};
+inline constexpr std::array<std::string_view, 5> kSharedLookups{"hit", "stale", "miss", "late",
+                                                                "error"};
+inline constexpr std::array<std::string_view, 5> kSharedWrites{"stored", "outdated", "too_large",
+                                                               "busy", "error"};
 inline constexpr std::array<std::string_view, 5> kPurgeScopes{"url", "prefix", "host", "tag",
                                                               "all"};
 inline constexpr std::array<std::string_view, 2> kPurgeResults{"ok", "error"};

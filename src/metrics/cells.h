@@ -125,6 +125,17 @@ struct alignas(64) CacheCells {
   Cell waiting;                            // gauge: requests for another one's fetch
 };
 
+enum class SharedLookup : std::uint8_t { hit, stale, miss, late, error };
+enum class SharedWrite : std::uint8_t { stored, outdated, too_large, busy, error };
+
+// One cache with a second store (section 9).
+struct alignas(64) SharedCells {
+  std::array<Cell, 5> lookups;    // by SharedLookup
+  std::array<Cell, 5> writes;     // by SharedWrite
+  Cell bytes, objects;            // gauges: written and not known to be gone
+  std::array<Cell, 4> evictions;  // by cache::EvictionReason
+};
+
 enum class MemcachedVerb : std::uint8_t {
   get,
   set,  // cas and ms too

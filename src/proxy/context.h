@@ -30,6 +30,7 @@ namespace clockwise::proxy {
 class Exchange;
 class MemcachedCommand;
 class Session;
+class SharedStore;
 
 // What a worker keeps of a pool from one snapshot to the next, as long as it runs.
 struct PoolMemory {
@@ -50,6 +51,7 @@ struct PoolView {
   metrics::PoolCells* cells = nullptr;
   upstream::CacheUse cache;                            // none: nothing is kept
   metrics::CacheCells* cache_cells = nullptr;          // null: the same
+  SharedStore* shared = nullptr;                       // of the cache; null: it has none
   metrics::MemcachedCells* memcached_cells = nullptr;  // of a pool of memcached
   std::uint32_t largest_item = 1U << 20;               // that all its servers take
   upstream::RecentRequests* recent = nullptr;

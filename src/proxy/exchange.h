@@ -8,8 +8,8 @@
 // read_response_head -> [relay the response body] -> finish. Counted and logged once, in finish().
 //
 // With a cache the order is: start -> ask_cache -> [wait for a fetch] -> answer_from -> send_stored
-// -> finish. The fetch is an exchange of its own: fetch -> lease -> ... -> read_response_head ->
-// begin_fill -> [fill] -> end_fetch.
+// -> finish. The fetch is an exchange of its own: fetch -> [ask_shared] -> ask_origin -> lease ->
+// ... -> read_response_head -> begin_fill -> [fill] -> [share] -> end_fetch.
 //
 // In front of memcached servers an item is asked for instead of all that: see exchange_item.cpp.
 #pragma once
@@ -34,6 +34,7 @@
 #include "proxy/hedge.h"
 #include "proxy/item_call.h"
 #include "proxy/outbox.h"
+#include "proxy/shared_lookup.h"
 #include "proxy/splice.h"
 #include "upstream/connections.h"
 
@@ -46,7 +47,8 @@ class Exchange final : upstream::ServerConnection::User,
                        Hedge::Owner,
                        ItemCall::Owner,
                        FillWatch::Owner,
-                       FillNudge::Owner {
+                       FillNudge::Owner,
+                       SharedLookup::Owner {
  public:
   explicit Exchange(Context& context) noexcept : context_(context) {}
 
@@ -82,6 +84,7 @@ class Exchange final : upstream::ServerConnection::User,
     body,
     replying,
     waiting,  // for a fetch
+    sharing,  // the second store is asked
     stored,   // an answer from the store goes out
     upload,   // the body of a PUT that memcached is to store comes
     item      // a memcached server is asked, or its item goes out
@@ -212,6 +215,7 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] bool more_is_there();
   void on_fill() override;
   void fill_changed();
+  [[nodiscard]] bool take_offer();
   void fill_begun();
   void fill_failed();
   void waited_for_fill();
@@ -235,6 +239,7 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] bool add_cache_status(std::string& lines) const;
   void count_cached();
   void see_invalidation();
+  void invalidate(std::string_view key);
   void leave_cache();
 
   // exchange_item.cpp: an item of memcached is asked for, or written
@@ -283,6 +288,17 @@ class Exchange final : upstream::ServerConnection::User,
   void fetch_cut();
   void on_nudge() override;
   void end_fetch();
+
+  // exchange_shared.cpp: a second store of the cache
+  void ask_shared();
+  void ask_origin();
+  void put_conditions();
+  [[nodiscard]] std::string selectors_of(std::string_view names) override;
+  [[nodiscard]] SharedLookup::Use use_of(const cache::Entry& entry) override;
+  void on_shared(SharedLookup::Result result) override;
+  [[nodiscard]] cache::Terms terms_here(const cache::Entry& entry) const;
+  void take_shared(const cache::Draft& draft, std::span<const std::string_view> body);
+  void share();
 
   // exchange_splice.cpp: big plain bodies
   [[nodiscard]] bool try_splice(BodyReader& body, io::Stream& from, io::Stream& to,
@@ -367,6 +383,7 @@ class Exchange final : upstream::ServerConnection::User,
   bool item_waits_ = false;       // until the client takes more
   bool routed_ = false;           // a server was to answer it
   bool reader_of_fetch_ = false;  // a fetch was begun for it
+  bool found_elsewhere_ = false;  // and found the answer in the second store
   Side awaited_ = Side::server;
   http::CacheAnswer from_cache_ = http::CacheAnswer::unknown;
   http::Method method_ = http::Method::get;

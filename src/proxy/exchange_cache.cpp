@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "cache/lines.h"
+#include "cache/purge_log.h"
 #include "cache/related.h"
 #include "http/reply.h"
 #include "proxy/exchange.h"
 #include "proxy/session.h"
+#include "proxy/wall_clock.h"
 
 namespace clockwise::proxy {
 
@@ -175,7 +177,9 @@ bool Exchange::try_again() { return ++cache_tries_ < kMostTries; }
 // The scratch of this event belongs to the fetch after this.
 void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::ObjectRef& stale,
                            CacheFetch reason, bool reads) {
-  const cache::Object* validates = stale && stale->terms().has_validator ? &*stale : nullptr;
+  // Where another proxy may have one that is newer, that is seen first.
+  const bool conditional = stale && stale->terms().has_validator && view_->shared == nullptr;
+  const cache::Object* validates = conditional ? &*stale : nullptr;
   const std::string request =
       fetch_request(session_->client().in().view(), context_.request, validates);
   Fetch fetch;
@@ -235,7 +239,7 @@ void Exchange::fill_changed() {
   }
   switch (watch_->fill().state()) {
     case Fill::State::waiting:
-      return await_fill();
+      return take_offer() ? answer_stale() : await_fill();
     case Fill::State::streaming:
     case Fill::State::done:
       return fill_begun();
@@ -251,6 +255,28 @@ void Exchange::fill_changed() {
   }
 }
 
+// What another store had that is stale does what it would if it had been here. True: it may be
+// given while the origin is asked.
+bool Exchange::take_offer() {
+  if (stored_.object) return false;
+  stored_.object = watch_->fill().stale();
+  if (!stored_.object) return false;
+  rescan_head();
+  const bool fits = cache::matches(cache::unpack(stored_.object->selectors()),
+                                   session_->client().in().view(), context_.request.fields);
+  if (!fits) {
+    stored_.object.reset();
+    return false;
+  }
+  forwarded_ = Forwarded::stale;
+  const cache::Terms& terms = stored_.object->terms();
+  const bool may =
+      cache::use_of(terms, asked(), now_ms(), view_->cache.cache->policy) == cache::Use::stale &&
+      (!wish_.authorization || terms.for_authorized);
+  if (may && leads_ != nullptr) leads_->fetch_->goes_on = true;
+  return may;
+}
+
 void Exchange::fill_begun() {
   rescan_head();
   Fill& fill = watch_->fill();
@@ -264,9 +290,12 @@ void Exchange::fill_begun() {
     if (!try_again() || !look_up()) go_on_alone();
     return;
   }
+  found_elsewhere_ = fill.found();
+  if (found_elsewhere_) forwarded_ = Forwarded::no;
   const CacheResult result =
-      reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated : CacheResult::miss)
-                       : CacheResult::collapsed;
+      found_elsewhere_   ? CacheResult::hit
+      : reader_of_fetch_ ? (fill.revalidated() ? CacheResult::revalidated : CacheResult::miss)
+                         : CacheResult::collapsed;
   const std::uint64_t length = fill.length();
   // Its first reader is no sign that others will come.
   if (!reader_of_fetch_) object->touch();
@@ -275,6 +304,7 @@ void Exchange::fill_begun() {
 }
 
 void Exchange::fill_failed() {
+  (void)take_offer();
   if (stale_is_usable()) return answer_stale();
   const Fill::Failure failure = watch_->fill().failure();
   leave_fill();
@@ -403,8 +433,8 @@ void Exchange::write_stored_head(const cache::Served& served, std::uint64_t leng
   const cache::Seconds age = cache::current_age(object.terms(), now_ms());
   http::Gather& out = context_.gather;
   out.clear();
-  if (result_ == CacheResult::hit && served.status == 200 && keep_alive_ && minor_version_ > 0 &&
-      !view_->cache.cache->config.show_key) {
+  if (result_ == CacheResult::hit && !found_elsewhere_ && served.status == 200 && keep_alive_ &&
+      minor_version_ > 0 && !view_->cache.cache->config.show_key) {
     out.write("HTTP/1.1 200 OK\r\nContent-Length: ", length, "\r\nAge: ", age, "\r\n");
     out.relay(object.head());
     out.write("Via: 1.1 clockwise\r\nCache-Status: clockwise; hit; ttl=",
@@ -657,6 +687,7 @@ bool Exchange::add_cache_status(std::string& lines) const {
     if (result_ == CacheResult::collapsed) lines.append("; collapsed");
     lines.append("; ttl=");
     append_number(lines, terms.lifetime - cache::current_age(terms, now_ms()));
+    if (found_elsewhere_) lines.append("; detail=shared");
   } else if (phase_ != Phase::replying && forwarded_ != Forwarded::no) {
     lines.append("; fwd-status=");
     append_number(lines, status_);
@@ -677,18 +708,27 @@ void Exchange::count_cached() {
 void Exchange::see_invalidation() {
   if (!view_->cache.cache || !cache::invalidates(method_, status_)) return;
   const upstream::Cache& cache = *view_->cache.cache;
-  cache.store->invalidate(target_key_);
+  invalidate(target_key_);
   const http::ResponseHead& head = context_.response;
   const std::string_view octets = server_->stream().in().view();
   for (const std::string_view name : {"location", "content-location"}) {
     for (const std::string_view value : cache::lines_of(octets, head.fields, name)) {
       const auto uri = cache::same_origin_uri(value, target_authority_, target_uri_);
       if (!uri) continue;
-      cache.store->invalidate(cache.key.render(
+      invalidate(cache.key.render(
           {.uri = *uri, .host = target_authority_, .scheme = "http", .method = "GET"},
           context_.key));
     }
   }
+}
+
+void Exchange::invalidate(std::string_view key) {
+  const upstream::Cache& cache = *view_->cache.cache;
+  if (cache.purges) cache.purges->invalidate(key, wall_ms());
+  cache.store->invalidate(key);
+  if (view_->shared != nullptr)
+    view_->shared->remove(cache::entry_key(cache.config.pool_namespace, key),
+                          cache::EvictionReason::invalidated);
 }
 
 void Exchange::leave_cache() {
@@ -708,7 +748,7 @@ void Exchange::leave_cache() {
   forwarded_ = Forwarded::no;
   result_ = CacheResult::bypass;
   cache_tries_ = 0;
-  asked_cache_ = reader_of_fetch_ = false;
+  asked_cache_ = reader_of_fetch_ = found_elsewhere_ = false;
 }
 
 }  // namespace clockwise::proxy

@@ -1,11 +1,11 @@
 // The exchange that fetches for the store: no client reads its answer, the store takes it.
-#include <chrono>
 #include <utility>
 
 #include "cache/lines.h"
 #include "cache/vary.h"
 #include "proxy/exchange.h"
 #include "proxy/session.h"
+#include "proxy/wall_clock.h"
 
 namespace clockwise::proxy {
 
@@ -14,12 +14,6 @@ using metrics::at;
 using metrics::Revalidation;
 
 namespace {
-
-std::int64_t wall_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // RFC 5861 4: as if the origin could not be reached.
 bool is_failure(unsigned status) noexcept {
@@ -52,14 +46,11 @@ void Exchange::take_on(Session& session, Fetch fetch) {
 void Exchange::fetch(Session& session, Fetch fetch) {
   take_on(session, std::move(fetch));
   fetch_->nudge->start();
-  fetch_->requested_ms = wall_ms();
   if (fetch_->reader != nullptr) fetch_->reader->leads_ = this;
-  phase_ = Phase::routing;
   started_ns_ = session.head_started_ns();
   request_open_ = true;
   head_size_ = request_octets_ = context_.request.size;
-  at(fetch_->cells->fetches, fetch_->reason).add();
-  choose_server();
+  ask_shared();
 }
 
 void Exchange::refuse_fetch(Session& session, Fetch fetch) {
@@ -179,7 +170,9 @@ void Exchange::confirm_stored(const cache::Moments& moments) {
   const bool reusable = server_is_reusable();
   count_answer();
   release_server(reusable);
-  cache.store->confirm(*fetch_->fill, fetch_->stale, draft, cache.config.vary_limit, now_ms());
+  const bool kept =
+      cache.store->confirm(*fetch_->fill, fetch_->stale, draft, cache.config.vary_limit, now_ms());
+  if (kept && !verdict.refused) share();
   end_fetch();
 }
 
@@ -216,7 +209,7 @@ void Exchange::fill(std::size_t at) {
     const bool reusable = server_is_reusable();
     count_answer();
     release_server(reusable);
-    cache.store->complete(*fetch_->fill, cache.config.vary_limit);
+    if (cache.store->complete(*fetch_->fill, cache.config.vary_limit)) share();
     return end_fetch();
   }
   server_->stream().release_empty_block();

@@ -80,13 +80,17 @@ std::string fetch_request(std::string_view octets, const http::RequestHead& head
   if (!head.authority.empty() || head.minor_version > 0) append_line(out, "Host", head.authority);
   for (const http::FieldLine& line : head.fields)
     if (is_fetched(octets, line)) out.append(octets.substr(line.begin, line.end - line.begin));
-  if (validates != nullptr) {
-    if (const auto etag = validates->field("etag"); !etag.empty())
-      append_line(out, "If-None-Match", etag);
-    if (const auto changed = validates->field("last-modified"); !changed.empty())
-      append_line(out, "If-Modified-Since", changed);
-  }
+  if (validates != nullptr) out.append(conditions_of(*validates));
   out.append("\r\n");
+  return out;
+}
+
+std::string conditions_of(const cache::Object& validated) {
+  std::string out;
+  if (const auto etag = validated.field("etag"); !etag.empty())
+    append_line(out, "If-None-Match", etag);
+  if (const auto changed = validated.field("last-modified"); !changed.empty())
+    append_line(out, "If-Modified-Since", changed);
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "http/head.h"
 #include "metrics/cells.h"
 #include "proxy/fill_watch.h"
+#include "proxy/shared_lookup.h"
 #include "upstream/routing.h"
 
 namespace clockwise::proxy {
@@ -36,6 +37,8 @@ struct Fetch {
   std::int64_t requested_ms = 0;  // wall clock
   bool paused = false;            // until those who read have caught up
 
+  std::unique_ptr<SharedLookup> shared;  // null: there is no second store
+
   bool goes_on = false;  // although nobody waits for it any more
 
   [[nodiscard]] bool needs_nobody() const noexcept {
@@ -54,6 +57,9 @@ inline constexpr std::string_view kSurrogateControl = "surrogate-control";
 // key, are left out.
 [[nodiscard]] std::string fetch_request(std::string_view octets, const http::RequestHead& head,
                                         const cache::Object* validates);
+
+// The conditions of such a request.
+[[nodiscard]] std::string conditions_of(const cache::Object& validated);
 
 // The lines among `dropped`, and Age, as they were received: for the one who asked.
 [[nodiscard]] std::string lines_for_reader(std::string_view octets, const http::ResponseHead& head,

@@ -9,14 +9,22 @@ using metrics::at;
 
 namespace {
 
+// The owner before the newest change of the ring, which may have left the list; nothing: no change
+// is remembered.
+std::optional<ring::ServerIndex> previous_home(const PoolView& view, ring::Position position,
+                                               std::string_view key, const Context& context) {
+  if (!view.pool->watch) return std::nullopt;
+  const upstream::RemapWatch& watch = *view.pool->watch;
+  if (watch.previous->empty() || context.loop.now() > view.watch_until) return std::nullopt;
+  if (!watch.same_positions) position = watch.previous->hash(key);
+  return watch.now[watch.previous->owner(position)];
+}
+
 // By the ring before the newest change: where that had the item, was it another server?
 void count_remapped(const PoolView& view, ring::Position position, std::string_view key,
                     ring::ServerIndex home, const Context& context) {
-  upstream::RemapWatch& watch = *view.pool->watch;
-  if (watch.previous->empty() || context.loop.now() > view.watch_until) return;
-  if (!watch.same_positions) position = watch.previous->hash(key);
-  if (watch.now[watch.previous->owner(position)] != home)
-    watch.requests.at(context.worker).cell.add();
+  const auto before = previous_home(view, position, key, context);
+  if (before && *before != home) view.pool->watch->requests.at(context.worker).cell.add();
 }
 
 }  // namespace
@@ -46,6 +54,13 @@ std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
   at(view.cells->routed, index == home ? metrics::Routed::home : metrics::Routed::failover).add();
   view.recent->add({position, context.loop.now(), http::CacheAnswer::unknown});
   return MemcachedTarget{view.memcached[index], home, index};
+}
+
+upstream::MemcachedServer* previous_home_of(PoolView& view, std::string_view key,
+                                            const Context& context) {
+  const auto before = previous_home(view, position_of(view, key), key, context);
+  if (!before || *before == upstream::RemapWatch::kGone) return nullptr;
+  return view.memcached[*before];
 }
 
 }  // namespace clockwise::proxy

@@ -29,4 +29,8 @@ struct MemcachedTarget {
 // The owner, whether or not it can be asked. REQUIRES: the ring is not empty.
 [[nodiscard]] upstream::MemcachedServer& home_of(PoolView& view, ring::Position position);
 
+// The owner before the newest change of the ring, while that is remembered; null: there is none.
+[[nodiscard]] upstream::MemcachedServer* previous_home_of(PoolView& view, std::string_view key,
+                                                          const Context& context);
+
 }  // namespace clockwise::proxy

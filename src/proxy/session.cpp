@@ -43,18 +43,23 @@ Session::Session(Listener& listener, std::string_view client_ip, bool trusted)
 
 void Session::start_fetch(std::string_view request, Fetch fetch) {
   Context& context = listener_.context();
-  io::Buffer& in = client_->in();
-  in.reserve(request.size());
-  char* const place = in.tail();
-  std::ranges::copy(request, place);
-  in.commit(place, request.size());
+  put_request(request);
   constexpr http::HeadLimits kNone{.size = UINT32_MAX, .fields = UINT32_MAX};
-  const auto progress = http::scan_request(in.view(), kNone, context.request, scanned_);
+  const auto progress = http::scan_request(client_->in().view(), kNone, context.request, scanned_);
   head_started_ns_ = context.loop.now_ns();
   state_ = State::exchange;
   exchange_ = &context.take_exchange();
   if (progress == http::Progress::complete) return exchange_->fetch(*this, std::move(fetch));
   exchange_->refuse_fetch(*this, std::move(fetch));
+}
+
+void Session::put_request(std::string_view request) {
+  io::Buffer& in = client_->in();
+  in.clear();
+  in.reserve(request.size());
+  char* const place = in.tail();
+  std::ranges::copy(request, place);
+  in.commit(place, request.size());
 }
 
 void Session::start() {

@@ -31,6 +31,8 @@ class Session final : public io::Stream::Owner,
   void start() override;
   // `request`: a whole head as a client would send it.
   void start_fetch(std::string_view request, Fetch fetch);
+  // Of a fetch: another head in its place.
+  void put_request(std::string_view request);
   void drain() override;
   void drop() override;
   bool close_if_unused() override;

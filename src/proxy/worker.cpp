@@ -18,6 +18,7 @@
 #include "proxy/exchange.h"
 #include "proxy/listener.h"
 #include "proxy/session.h"
+#include "proxy/shared_store.h"
 
 namespace clockwise::proxy {
 
@@ -79,6 +80,7 @@ class Worker::Impl {
       for (auto& [key, servers] : servers_) servers->retire();
       for (auto& [key, server] : memcached_) server->drop_all();
       for (auto& [pool, memory] : memories_) memory->hedge_clock.stop();
+      for (auto& [cache, store] : shared_) store->stop();
       context_.loop.stop_ticking();
       work_.reset();
       // What is left are completions of closed sockets.
@@ -109,6 +111,7 @@ class Worker::Impl {
     for (const auto& view : next)
       if (const auto& name = view->pool->config.fallback)
         view->fallback = views.at({*name, std::nullopt});
+    share(next, views);
     context_.log = state.log;
     auto result = take_over_listeners(state, views);
     for (auto& view : views_) old_views_.push_back(std::move(view));
@@ -152,6 +155,28 @@ class Worker::Impl {
       view->servers.push_back(&connections);
     }
     return view;
+  }
+
+  // Caches whose answers other proxies share, each with the newest view of the pool that has them.
+  void share(const std::vector<std::unique_ptr<PoolView>>& next, const Views& views) {
+    std::map<std::string, PoolView*> users;
+    for (const auto& view : next) {
+      if (!view->cache.cache || !view->cache.cache->config.pool) continue;
+      const std::string& cache = view->cache.cache->config.name;
+      auto& store = shared_[cache];
+      if (!store) store = std::make_unique<SharedStore>(context_);
+      view->shared = store.get();
+      users[cache] = view.get();
+    }
+    for (auto& [cache, store] : shared_) {
+      const auto user = users.find(cache);
+      if (user == users.end()) {
+        store->configure(nullptr, nullptr);
+        continue;
+      }
+      const upstream::CacheUse& use = user->second->cache;
+      store->configure(&use, views.at({*use.cache->config.pool, std::nullopt}));
+    }
   }
 
   PoolMemory& memory_of(const std::string& pool) {
@@ -288,6 +313,7 @@ class Worker::Impl {
     cells_.busy_ns.add(busy - cells_.busy_ns.get());
     for (auto& [key, servers] : servers_) servers->on_tick();
     for (auto& [key, server] : memcached_) server->on_tick();
+    for (auto& [cache, store] : shared_) store->on_tick();
     for (const auto& view : views_) see_largest_item(*view);
     for (const auto& view : views_)
       if (view->cache.cache)
@@ -317,6 +343,7 @@ class Worker::Impl {
   std::map<ServerKey, std::unique_ptr<ServerConnections>> servers_;
   std::map<ServerKey, std::unique_ptr<upstream::MemcachedServer>> memcached_;
   std::map<std::string, std::unique_ptr<PoolMemory>> memories_;
+  std::map<std::string, std::unique_ptr<SharedStore>> shared_;  // by the cache; they never go
   std::vector<std::unique_ptr<PoolView>> views_, old_views_;
   std::vector<std::unique_ptr<Listener>> listeners_, leaving_;
   std::function<void()> drained_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cache/purge_log.h"
 #include "cache/store.h"
 #include "upstream/pool_key.h"
 #include "upstream/traffic.h"
@@ -220,6 +221,11 @@ std::shared_ptr<const Pool> pool_from(const PoolChange& change, const Places& pl
   return pool;
 }
 
+// Whether purges of the one concern what the other has in its second store.
+bool same_shared_store(const config::Cache& a, const config::Cache& b) {
+  return a.pool == b.pool && a.pool_namespace == b.pool_namespace;
+}
+
 }  // namespace
 
 Result<Changes> build_rings(const config::Config& config, const Routing* running) {
@@ -291,6 +297,10 @@ Result<Caches> open_caches(const config::Config& config, const Routing* running)
     } catch (const std::bad_alloc&) {
       return Error(fmt::format("caches.{}.size: there is no range of {} bytes of memory",
                                wanted.name, wanted.size));
+    }
+    if (wanted.pool) {
+      const bool known_purges = found != known.end() && same_shared_store((*found)->config, wanted);
+      cache->purges = known_purges ? (*found)->purges : std::make_shared<cache::PurgeLog>();
     }
     caches.all.push_back(std::move(cache));
   }

@@ -46,9 +46,11 @@ struct CacheSums {
 };
 
 struct CacheTotals {
-  explicit CacheTotals(std::string cache_name) : cache(std::move(cache_name)) {}
+  CacheTotals(std::string cache_name, std::size_t workers)
+      : cache(std::move(cache_name)), shared(std::make_shared<SharedCounters>(workers)) {}
 
   std::string cache;
+  std::shared_ptr<SharedCounters> shared;
   std::shared_ptr<PurgeCounters> purges = std::make_shared<PurgeCounters>();
   CacheSums past_pools;      // those that left the cache and have no counters any more
   cache::Stats past_stores;  // those that it had before, what they counted

@@ -148,9 +148,16 @@ std::shared_ptr<ListenerCounters> Directory::listener(const std::string& name) {
                       [&] { return std::make_shared<ListenerCounters>(name, max_workers_); });
 }
 
+std::shared_ptr<CacheTotals> Directory::totals(const std::string& cache) {
+  return find_or_make(cache_totals_, cache,
+                      [&] { return std::make_shared<CacheTotals>(cache, max_workers_); });
+}
+
 std::shared_ptr<CacheCounters> Directory::cache(const std::string& pool, const std::string& name) {
-  return find_or_make(caches_, PoolAndCache{pool, name},
-                      [&] { return std::make_shared<CacheCounters>(pool, name, max_workers_); });
+  const auto shared = totals(name)->shared;
+  return find_or_make(caches_, PoolAndCache{pool, name}, [&] {
+    return std::make_shared<CacheCounters>(pool, name, max_workers_, shared);
+  });
 }
 
 void Directory::publish(std::shared_ptr<const Routing> routing,
@@ -170,11 +177,8 @@ void Directory::publish(std::shared_ptr<const Routing> routing,
     for (const Server& server : pool->servers)
       backends[{pool->config.name, server.config.name}] = server.backend;
   }
-  for (const auto& cache : routing->caches) {
-    const std::string& name = cache->config.name;
-    cache_totals[name] =
-        find_or_make(cache_totals_, name, [&] { return std::make_shared<CacheTotals>(name); });
-  }
+  for (const auto& cache : routing->caches)
+    cache_totals[cache->config.name] = totals(cache->config.name);
 
   const std::lock_guard lock(mutex_);
   std::map<std::string, std::shared_ptr<ListenerCounters>> listeners;

@@ -186,6 +186,7 @@ class Directory {
   template <class Key, class Counters>
   std::vector<Key> drop_expired(Entries<Key, Counters>& entries);
   void expire();
+  [[nodiscard]] std::shared_ptr<CacheTotals> totals(const std::string& cache);
   void expire_caches();
   void add_past_stores(const Routing& next);
   void forget_pool(const std::string& name);

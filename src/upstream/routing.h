@@ -23,8 +23,9 @@
 #include "upstream/recent.h"
 
 namespace clockwise::cache {
+class PurgeLog;
 class Store;
-}
+}  // namespace clockwise::cache
 
 namespace clockwise::upstream {
 
@@ -74,21 +75,31 @@ struct PoolCounters {
   metrics::PerWorker<metrics::MemcachedCells> memcached;
 };
 
+// What the second store of a cache has counted, whichever pool used it.
+using SharedCounters = metrics::PerWorker<metrics::SharedCells>;
+
 // What one pool has counted at one cache.
 struct CacheCounters {
-  CacheCounters(std::string pool_name, std::string cache_name, std::size_t workers)
-      : pool(std::move(pool_name)), cache(std::move(cache_name)), cells(workers) {}
+  CacheCounters(std::string pool_name, std::string cache_name, std::size_t workers,
+                std::shared_ptr<SharedCounters> of_cache)
+      : pool(std::move(pool_name)),
+        cache(std::move(cache_name)),
+        cells(workers),
+        shared(std::move(of_cache)) {}
   const std::string pool, cache;
   metrics::PerWorker<metrics::CacheCells> cells;
+  const std::shared_ptr<SharedCounters> shared;
 };
 
-// A cache as the pools use it. The store outlives every reload that leaves its size alone.
+// A cache as the pools use it. The store outlives every reload that leaves its size alone, and what
+// is known of purges every reload that leaves the second store where it is.
 struct Cache {
   config::Cache config;
   cache::Settings policy;
   http::KeyTemplate key;
   std::vector<std::string_view> targeted;  // of `config`, the first valid one rules
   std::shared_ptr<cache::Store> store;
+  std::shared_ptr<cache::PurgeLog> purges;  // null: there is no second store
 };
 
 // A cache as one pool uses it.

@@ -129,7 +129,7 @@ TEST(PurgeList, IsReadAsItWasPacked) {
 TEST(PurgeList, HasAnEnd) {
   PurgeList list;
   list.add({.scope = PurgeScope::tag, .text = "first"}, kNow);
-  for (int i = 0; i < 3000; ++i)
+  for (int i = 0; i < 9000; ++i)
     list.add({.scope = url, .text = "http://a/" + std::to_string(i) + std::string(40, 'x')},
              kNow + 100 + i);
   EXPECT_LE(list.pack().size(), PurgeList::kMostOctets);
@@ -138,7 +138,7 @@ TEST(PurgeList, HasAnEnd) {
   EXPECT_EQ(list.on("http://b/", "first", kNow - 1), Effect::gone);
   EXPECT_EQ(list.on("http://b/", "", kNow - 1), Effect::none);
 
-  for (int i = 0; i < 3000; ++i)
+  for (int i = 0; i < 9000; ++i)
     list.add({.scope = PurgeScope::tag, .text = std::to_string(i) + std::string(40, 'x')},
              kNow + 10'000 + i);
   EXPECT_LE(list.pack().size(), PurgeList::kMostOctets);
@@ -149,7 +149,7 @@ TEST(PurgeList, HasAnEnd) {
 TEST(PurgeList, ListsOfWhichOneHasForgottenBecomeEqual) {
   PurgeList small = list_of({{.scope = url, .text = "http://a/old"}});
   PurgeList large = small;
-  for (int i = 0; i < 3000; ++i)
+  for (int i = 0; i < 9000; ++i)
     large.add({.scope = url, .text = "http://a/" + std::to_string(i) + std::string(40, 'x')},
               kNow + 100 + i);
   EXPECT_TRUE(large.merge(small).empty());
@@ -159,7 +159,8 @@ TEST(PurgeList, ListsOfWhichOneHasForgottenBecomeEqual) {
 
 TEST(PurgeList, ARuleThatHasNoRoomNamesAll) {
   PurgeList list;
-  list.add({.scope = prefix, .text = std::string(0xffff, 'x')}, kNow);
+  for (const char c : {'a', 'b', 'c', 'd', 'e'})
+    list.add({.scope = prefix, .text = std::string(0xffff, c)}, kNow);
   EXPECT_LE(list.pack().size(), PurgeList::kMostOctets);
   EXPECT_EQ(list.on(kKey, "", kNow - 1), Effect::gone);
 }
