@@ -175,6 +175,22 @@ void read_cache_name(const Field& field, std::span<const std::string_view> cache
   read_reference(field, "cache", caches, out.emplace());
 }
 
+void add_fill_caches(Config& config) {
+  constexpr std::uint64_t kSize = 64ULL << 20;
+  for (Pool& pool : config.pools) {
+    if (!pool.memcached.fill) continue;
+    Cache cache;
+    cache.name = pool.name + ".fill";
+    cache.size = kSize;
+    cache.max_object = kSize / kObjectsAtLeast;
+    cache.negative_ttl = pool.memcached.negative_ttl;
+    cache.key = pool.memcached.key;
+    pool.cache = cache.name;
+    if (config.cache(cache.name) == nullptr) config.caches.push_back(std::move(cache));
+  }
+  std::ranges::sort(config.caches, {}, &Cache::name);
+}
+
 void check_pools_of_caches(const Field& field, const Config& config) {
   std::map<std::pair<std::string, std::string>, std::string_view> seen;  // pool, namespace: cache
   for (const Entry& entry : field.node().entries) {

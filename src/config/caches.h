@@ -15,6 +15,10 @@ namespace clockwise::config {
 void read_cache_name(const Field& field, std::span<const std::string_view> caches,
                      std::optional<std::string>& out);
 
+// Gives each memcached pool with `fill` a small cache of its own, POOL.fill: in it one fetch of the
+// fallback serves all who wait, on its way into the pool.
+void add_fill_caches(Config& config);
+
 // Reports a `pool` that is none of memcached servers; warns of two caches with one namespace there.
 // `field` is what `config.caches` was read from.
 void check_pools_of_caches(const Field& field, const Config& config);

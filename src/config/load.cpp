@@ -153,6 +153,7 @@ Config read_config(const Field& root, UpstreamFiles& files) {
   map.read("metrics", [&](const Field& f) { read_metrics(f, config.metrics); });
   map.read("state_dir", [&](const Field& f) { read_state_dir(f, files, config.state_dir); });
   map.finish();
+  add_fill_caches(config);
   if (caches) check_pools_of_caches(*caches, config);
   if (caches) warn_of_unused_caches(*caches, config);
   return config;

@@ -266,6 +266,8 @@ class Exchange final : upstream::ServerConnection::User,
   void item_missing();
   void item_refused();
   void go_to_fallback();
+  void leave_pool();
+  void fill_item();
   [[nodiscard]] bool item_is_known();
   void answer_item();
   void write_item_head(unsigned status, std::string_view lines, std::uint64_t length);

@@ -96,7 +96,9 @@ bool Exchange::look_up() {
           method_ == http::Method::get && !asks.control.no_store && !asks.control.only_if_cached,
   };
   auto found = cache.store->find(wanted, now_ms());
-  if (found.object && (!wish_.authorization || found.object->terms().for_authorized)) {
+  // In front of memcached its servers have been asked, and what they no longer have is not given.
+  if (!asked_pool_ && found.object &&
+      (!wish_.authorization || found.object->terms().for_authorized)) {
     const cache::Terms& terms = found.object->terms();
     const auto use = found.object->made_stale()
                          ? cache::Use::validate
@@ -183,7 +185,12 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
   const std::string request =
       fetch_request(session_->client().in().view(), context_.request, validates);
   Fetch fetch;
-  fetch.view = view_;
+  fetch.view = asked_pool_ ? view_->fallback : view_;
+  if (asked_pool_) {
+    fetch.items = view_;
+    ++view_->users;
+    fetch.item_key = item_->key;
+  }
   fetch.use = view_->cache;
   fetch.cells = view_->cache_cells;
   fetch.fill = fill;
@@ -341,6 +348,7 @@ void Exchange::go_on_alone() {
   phase_ = Phase::routing;
   watch_due_ = io::Deadlines::kNever;
   rescan_head();
+  if (asked_pool_) leave_pool();
   choose_server();
 }
 
@@ -736,6 +744,7 @@ void Exchange::leave_cache() {
   if (fetch_) {
     fetch_->nudge->leave();
     if (fetch_->reader != nullptr) fetch_->reader->leads_ = nullptr;
+    if (fetch_->items != nullptr) --fetch_->items->users;
     fetch_.reset();
   }
   if (!asked_cache_) return;

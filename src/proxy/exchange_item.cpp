@@ -347,18 +347,118 @@ void Exchange::item_refused() {
   item_unavailable(502, "the memcached server answered with an error");
 }
 
-// Another pool answers, as if the request had been for it.
+// Another pool answers, as if the request had been for it. Where its answer is to be kept, all who
+// wait for the same item wait for one fetch.
 void Exchange::go_to_fallback() {
   if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
-  if (item_) item_->forget();
+  if (item_) item_->call.forget();
+  watch_due_ = io::Deadlines::kNever;
+  phase_ = Phase::routing;
+  const bool fills = view_->cache.cache != nullptr;
+  if (fills && ask_cache()) return;
+  leave_pool();
+  if (!fills && view_->cache.cache && ask_cache()) return;
+  choose_server();
+}
+
+// From here on the fallback is the pool of this request, if it is not yet.
+void Exchange::leave_pool() {
+  if (view_->fallback == nullptr) return;
   PoolView* const next = view_->fallback;
   --view_->users;
   view_ = next;
   ++view_->users;
-  watch_due_ = io::Deadlines::kNever;
-  phase_ = Phase::routing;
-  if (view_->cache.cache && ask_cache()) return;
-  choose_server();
+}
+
+namespace {
+
+// A write that nobody waits for.
+class ItemWrite final : public upstream::MemcachedCall {
+ public:
+  static void send(PoolView& view, const Context& context, const std::string& key,
+                   std::string_view line, std::string_view data) {
+    const ring::Position position = position_of(view, key);
+    const auto target = target_of(view, key, position, context);
+    if (!target) return;
+    auto* write = new ItemWrite(*view.memcached_cells, *target->server, key);
+    const upstream::MemcachedRequest request{.line = line,
+                                             .data = data,
+                                             .shape = AnswerShape::line,
+                                             .repeatable = true,
+                                             .patience = view.pool->config.timeouts.response};
+    if (!target->server->ask(*write, request)) write->on_failed(CallFailure::away);
+  }
+
+ private:
+  ItemWrite(metrics::MemcachedCells& cells, upstream::MemcachedServer& server, std::string key)
+      : cells_(cells), server_(server), key_(std::move(key)) {}
+
+  bool on_reply(const Reply& reply) override {
+    stored_ = reply.kind == ReplyKind::stored;
+    return memcached::answers(Verb::set, reply.kind);
+  }
+  void on_value(std::string_view, std::uint32_t) override {}
+  void on_answered() override {
+    at(at(cells_.commands, MemcachedVerb::set),
+       stored_ ? MemcachedResult::stored : MemcachedResult::error)
+        .add();
+    delete this;
+  }
+  void on_failed(CallFailure) override {
+    at(at(cells_.commands, MemcachedVerb::set), MemcachedResult::error).add();
+    server_.missed_write(key_);
+    delete this;
+  }
+
+  metrics::MemcachedCells& cells_;
+  upstream::MemcachedServer& server_;
+  const std::string key_;
+  bool stored_ = false;
+};
+
+}  // namespace
+
+// What the fallback answered goes into the pool, for as long as it may be given. REQUIRES: the fill
+// is done, and its answer kept.
+void Exchange::fill_item() {
+  if (fetch_->items == nullptr) return;
+  PoolView& view = *fetch_->items;
+  const config::Memcached& settings = view.pool->config.memcached;
+  const cache::ObjectRef object = fetch_->fill->object();
+  const cache::Terms& terms = object->terms();
+  const bool raw = settings.layout == config::Memcached::Layout::raw;
+  const std::string_view coding = object->field("content-encoding");
+  const bool packed = coding == "gzip" && settings.gzip_flag != 0;
+  // A raw value can tell neither a status nor whom it is for.
+  if (!object->selectors().empty() || (raw && object->status() != 200)) return;
+  if (raw && !coding.empty() && !packed) return;
+  // Not for the time in which it might be given stale: who finds it there cannot tell its age.
+  const std::int64_t lifetime = terms.lifetime - cache::current_age(terms, now_ms());
+  if (lifetime <= 0 || terms.validate_always) return;
+  std::string head;
+  if (!raw) {
+    head = "HTTP/1.1 " + std::to_string(object->status()) + " " +
+           std::string(http::reason_phrase(object->status())) + "\r\n";
+    head.append(object->head()).append("\r\n");
+  }
+  const std::uint64_t size = object->size();
+  if (head.size() + size > view.largest_item) {
+    view.memcached_cells->too_large.add();
+    return;
+  }
+  std::string data = std::move(head);
+  data.reserve(data.size() + size + 2);
+  for (cache::Cursor cursor(*object, 0); cursor.offset() < size;) {
+    const std::string_view run = cursor.run(size);
+    data.append(run);
+    cursor.advance(run.size());
+  }
+  const std::string line = "set " + fetch_->item_key + " " +
+                           std::to_string(raw && packed ? settings.gzip_flag : 0) + " " +
+                           std::to_string(memcached::exptime_of(lifetime, std::time(nullptr))) +
+                           " " + std::to_string(data.size()) + "\r\n";
+  data.append("\r\n");
+  ItemWrite::send(view, context_, fetch_->item_key, line, data);
 }
 
 // --- answering ----------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ void Exchange::take_shared(const cache::Draft& draft, std::span<const std::strin
 
 // What was fetched, or confirmed, and is kept here. REQUIRES: the fill is done.
 void Exchange::share() {
+  if (fetch_->items != nullptr) return fill_item();
   if (!fetch_->shared) return;
   SharedStore& store = fetch_->shared->store();
   SharedWrite::Draft draft{.holder = fetch_->use.cache->store,

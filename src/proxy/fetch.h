@@ -34,6 +34,8 @@ struct Fetch {
   cache::ObjectRef stale;      // that is validated, or would be replaced; may be null
   Exchange* reader = nullptr;  // that began it, while it waits; null in the background
   metrics::CacheFetch reason = metrics::CacheFetch::miss;
+  PoolView* items = nullptr;  // of memcached, where the answer goes in the end; null: nowhere
+  std::string item_key;
   std::int64_t requested_ms = 0;  // wall clock
   bool paused = false;            // until those who read have caught up
 
