@@ -152,7 +152,6 @@ enum class MemcachedResult : std::uint8_t { hit, miss, stored, not_stored, error
 struct alignas(64) MemcachedCells {
   std::array<std::array<Cell, 5>, 8> commands;  // by MemcachedVerb and MemcachedResult; by key
   Cell keys_digested;
-  Cell too_large;  // answers of a fallback that no server would take
 };
 
 // One listener (section 8).

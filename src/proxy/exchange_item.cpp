@@ -443,7 +443,7 @@ void Exchange::fill_item() {
   }
   const std::uint64_t size = object->size();
   if (head.size() + size > view.largest_item) {
-    view.memcached_cells->too_large.add();
+    at(at(view.memcached_cells->commands, MemcachedVerb::set), MemcachedResult::not_stored).add();
     return;
   }
   std::string data = std::move(head);

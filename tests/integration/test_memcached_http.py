@@ -455,5 +455,83 @@ class Fallback(Front):
         self.assertLess(time.monotonic() - began, 10)  # far below what the pool would have taken
 
 
+@needs_memcached
+class Filling(Fallback):
+    """`fill`: what the fallback answers is found in the pool afterwards."""
+
+    def start_filling(self, handler, layout="raw", **settings):
+        self.start_with_origin(handler, settings={"fill": True, "layout": layout, **settings})
+
+    @staticmethod
+    def answer(body=b"from the origin", status=200, **headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return lambda exchange: exchange.reply(status, body, named)
+
+    def asked(self):
+        return len(self.origin.requests)
+
+    def test_the_second_request_finds_it_in_the_pool(self):
+        self.start_filling(self.answer(Cache_Control="max-age=100"))
+        self.assertEqual(self.get("/a").text, "from the origin")
+        wait_until(lambda: self.stored(b"/a?") == b"from the origin", "it is stored")
+        ttl = int(self.server.ask(b"mg /a? t\r\n").split()[1][1:])
+        self.assertIn(ttl, range(90, 101))
+        self.assertEqual(self.get("/a").value("cache-status"), "clockwise; hit")
+        self.assertEqual(self.asked(), 1)
+
+    def test_what_may_not_be_kept_is_not(self):
+        for name, headers in (("no-store", {"Cache_Control": "no-store"}), ("private", {"Cache_Control": "private, max-age=9"}),
+                              ("nothing said", {}), ("a cookie", {"Cache_Control": "max-age=9", "Set_Cookie": "a=b"}),
+                              ("a choice", {"Cache_Control": "max-age=9", "Vary": "Accept-Language"}),
+                              ("stale at once", {"Cache_Control": "max-age=0"})):
+            with self.subTest(name):
+                self.start_filling(self.answer(**headers))
+                self.assertEqual(self.get("/a").text, "from the origin")
+                self.assertEqual(self.get("/a").text, "from the origin")
+                self.assertGreaterEqual(self.asked(), 1)
+                self.assertIsNone(self.stored(b"/a?"))
+
+    def test_an_error_is_not_stored(self):
+        self.start_filling(self.answer(status=503, Cache_Control="max-age=100"))
+        self.assertEqual(self.get("/a").status, 503)
+        self.assertIsNone(self.stored(b"/a?"))
+
+    def test_a_status_needs_the_layout_that_has_room_for_it(self):
+        self.start_filling(self.answer(b"none", status=404), layout="http", negative_ttl="50s")
+        self.assertEqual(self.get("/a").status, 404)
+        wait_until(lambda: self.stored(b"/a?") is not None, "it is stored")
+        self.assertTrue(self.stored(b"/a?").startswith(b"HTTP/1.1 404 Not Found\r\n"))
+        again = self.get("/a")
+        self.assertEqual((again.status, again.text), (404, "none"))
+        self.assertEqual(self.asked(), 1)
+
+    def test_many_who_wait_are_one_fetch(self):
+        release = threading.Event()
+
+        def slow(exchange):
+            release.wait(20)
+            exchange.reply(body=b"slow", headers={"Cache-Control": "max-age=100"})
+
+        self.start_filling(slow, budget="2s")
+        clients = [self.enterContext(wire.Connection(self.web)) for _ in range(50)]
+        for client in clients:
+            client.send(wire.request_text("GET", "/a"))
+        wait_until(lambda: self.asked() == 1, "the origin is asked")
+        page = lambda: Page(self.proxy.admin("/metrics").text)  # noqa: E731
+        wait_until(lambda: page().sum("clockwise_cache_waiting_requests") >= 49 or self.asked() > 1, "all others wait")
+        release.set()
+        for client in clients:
+            self.assertEqual(client.response().text, "slow")
+        self.assertEqual(self.asked(), 1)
+
+    def test_what_others_deleted_is_fetched_again(self):
+        self.start_filling(self.answer(Cache_Control="max-age=100"))
+        self.get("/a")
+        wait_until(lambda: self.stored(b"/a?") is not None, "it is stored")
+        self.server.ask(b"delete /a?\r\n")
+        self.assertEqual(self.get("/a").text, "from the origin")
+        self.assertEqual(self.asked(), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@
 Answers are read up to the one of a `mn` that is sent behind what is asked, so that each octet too many is seen.
 """
 
+import pathlib
 import shutil
 import signal
 import socket
@@ -59,6 +60,11 @@ class Memcached:
 
     def freeze(self):
         self.process.send_signal(signal.SIGSTOP)
+        wait_until(self._is_stopped, "it has stopped")
+
+    def _is_stopped(self):
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir())
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
