@@ -518,7 +518,7 @@ class Filling(Fallback):
             client.send(wire.request_text("GET", "/a"))
         wait_until(lambda: self.asked() == 1, "the origin is asked")
         page = lambda: Page(self.proxy.admin("/metrics").text)  # noqa: E731
-        wait_until(lambda: page().sum("clockwise_cache_waiting_requests") >= 49 or self.asked() > 1, "all others wait")
+        wait_until(lambda: page().sum("clockwise_cache_collapsed_waiting") >= 49 or self.asked() > 1, "all others wait")
         release.set()
         for client in clients:
             self.assertEqual(client.response().text, "slow")
