@@ -184,7 +184,7 @@ void add_fill_caches(Config& config) {
     cache.size = kSize;
     cache.max_object = kSize / kObjectsAtLeast;
     cache.negative_ttl = pool.memcached.negative_ttl;
-    cache.key = pool.memcached.key;
+    cache.key = pool.ring.key;
     pool.cache = cache.name;
     if (config.cache(cache.name) == nullptr) config.caches.push_back(std::move(cache));
   }
