@@ -134,6 +134,7 @@ class Collector {
 
   void pool(const upstream::Pool& pool) {
     pool_counters(*pool.counters);
+    if (pool.config.protocol == config::Protocol::memcached) memcached_counters(*pool.counters);
     ring(pool);
     last_remap(pool.config.name);
     const bool active = pool.watch && view_.now < pool.watch->until;
@@ -174,6 +175,17 @@ class Collector {
     page_.add(Id::remap_refused_total, {name}, number(value_or_zero(view_.remaps_refused, name)));
     page_.add(Id::ring_build_duration_seconds, {name},
               to_value(value_or_zero(view_.ring_build_duration, name)));
+  }
+
+  void memcached_counters(const upstream::PoolCounters& pool) {
+    for (std::size_t verb = 0; verb < metrics::kMemcachedVerbs.size(); ++verb)
+      for (std::size_t result = 0; result < metrics::kMemcachedResults.size(); ++result)
+        page_.add(Id::memcached_commands_total,
+                  {pool.name, metrics::kMemcachedVerbs[verb], metrics::kMemcachedResults[result]},
+                  number(pool.memcached.sum(
+                      [=](const auto& c) { return c.commands[verb][result].get(); })));
+    page_.add(Id::memcached_keys_digested_total, {pool.name},
+              number(pool.memcached.sum([](const auto& c) { return c.keys_digested.get(); })));
   }
 
   // What stays of a server for the grace after it left; its gauges only while it is still busy.
@@ -416,7 +428,10 @@ void collect(const View& view, const metrics::ProcessFacts& process, Page& page)
   for (const auto& listener : view.listeners) collector.listener(*listener);
   if (!view.routing) return;
   for (const auto& pool : view.routing->pools) collector.pool(*pool);
-  for (const auto& pool : view.removed_pools) collector.pool_counters(*pool);
+  for (const auto& pool : view.removed_pools) {
+    collector.pool_counters(*pool);
+    if (pool->memcached_used()) collector.memcached_counters(*pool);
+  }
   for (const auto& removed : view.removed) collector.removed(*removed.backend);
   for (const auto& counters : view.caches) collector.cache_counters(*counters);
   for (const auto& totals : view.cache_totals) collector.cache(totals);

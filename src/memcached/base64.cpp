@@ -1,5 +1,6 @@
 #include "memcached/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -41,6 +42,16 @@ std::size_t decode_base64(std::string_view text, char* out) noexcept {
     over = padding > 0;
   }
   return digits % 4 == 0 ? size : 0;
+}
+
+void append_base64(std::string_view octets, std::string& out) {
+  for (; !octets.empty(); octets.remove_prefix(std::min<std::size_t>(3, octets.size()))) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < octets.size() ? static_cast<unsigned char>(octets[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i)
+      out += i <= octets.size() ? kAlphabet[group >> (18 - 6 * i) & 63] : '=';
+  }
 }
 
 }  // namespace clockwise::memcached

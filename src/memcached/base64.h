@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace clockwise::memcached {
@@ -11,5 +12,8 @@ namespace clockwise::memcached {
 // one key: octets outside of the alphabet are passed over, the bits left over at the end are not
 // looked at, and what follows the padding only has to be complete groups of four.
 [[nodiscard]] std::size_t decode_base64(std::string_view text, char* out) noexcept;
+
+// Appends the text that stands for `octets`, padded.
+void append_base64(std::string_view octets, std::string& out);
 
 }  // namespace clockwise::memcached

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "memcached/base64.h"
+#include "memcached/key.h"
 #include "memcached/number.h"
 
 namespace clockwise::memcached {
@@ -428,6 +429,18 @@ std::string_view ring_key(const Command& command, std::string& scratch) {
   scratch.resize(command.key.size());
   scratch.resize(decode_base64(command.key, scratch.data()));
   return scratch;
+}
+
+bool append_delete(std::string_view key, std::string& out) {
+  const bool plain = is_key(key);
+  if (plain) {
+    out.append("delete ").append(key);
+  } else {
+    append_base64(key, out.append("md "));
+    out.append(" b");
+  }
+  out.append("\r\n");
+  return !plain;
 }
 
 void append_line(const Command& command, std::string& out) {

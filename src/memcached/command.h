@@ -116,4 +116,8 @@ inline constexpr char kBinaryProtocol = '\x80';
 // over is left out. REQUIRES: !is_retrieval(command.verb).
 void append_line(const Command& command, std::string& out);
 
+// The line that deletes the item of a key as the ring hashes it. One that cannot stand in a line is
+// deleted by md, whose answers are others. Returns whether it is that.
+bool append_delete(std::string_view key, std::string& out);
+
 }  // namespace clockwise::memcached

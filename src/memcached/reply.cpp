@@ -142,14 +142,19 @@ std::string_view meta_flag(std::string_view flags, char flag, bool& found) noexc
   return {};
 }
 
-bool answers(Verb verb, ReplyKind kind) noexcept {
+bool answers(Verb verb, const Reply& reply) noexcept {
+  const ReplyKind kind = reply.kind;
+  // VALUE names its key, VA does not.
+  const bool meta_value = kind == ReplyKind::value && reply.key.empty();
   if (is_error(kind)) return true;
   switch (verb) {
     case Verb::get:
-    case Verb::gets:
     case Verb::gat:
+      return kind == ReplyKind::end ||
+             (kind == ReplyKind::value && !meta_value && !reply.has_unique);
+    case Verb::gets:
     case Verb::gats:
-      return kind == ReplyKind::value || kind == ReplyKind::end;
+      return kind == ReplyKind::end || (kind == ReplyKind::value && reply.has_unique);
     case Verb::set:
     case Verb::add:
     case Verb::replace:
@@ -166,17 +171,19 @@ bool answers(Verb verb, ReplyKind kind) noexcept {
     case Verb::touch:
       return kind == ReplyKind::touched || kind == ReplyKind::not_found;
     case Verb::meta_get:
-      return kind == ReplyKind::value || kind == ReplyKind::end || kind == ReplyKind::meta_done;
+      return meta_value || kind == ReplyKind::end || kind == ReplyKind::meta_done;
     case Verb::meta_set:
     case Verb::meta_delete:
     case Verb::meta_arithmetic:
       return kind == ReplyKind::meta_done || kind == ReplyKind::meta_not_stored ||
              kind == ReplyKind::meta_exists || kind == ReplyKind::meta_not_found ||
-             (verb == Verb::meta_arithmetic && kind == ReplyKind::value);
+             (verb == Verb::meta_arithmetic && meta_value);
     case Verb::meta_debug:
       return kind == ReplyKind::meta_debug || kind == ReplyKind::end;
     case Verb::flush_all:
       return kind == ReplyKind::ok;
+    case Verb::version:
+      return kind == ReplyKind::version;
     default:
       return false;
   }

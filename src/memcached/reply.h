@@ -65,7 +65,7 @@ inline constexpr std::size_t kMaxReplyLine = 2048;
 
 // Whether such a line can be the answer to a command. One that cannot shows that the connection is
 // out of step.
-[[nodiscard]] bool answers(Verb verb, ReplyKind kind) noexcept;
+[[nodiscard]] bool answers(Verb verb, const Reply& reply) noexcept;
 
 // The value of a meta flag such as `t` among `flags`; `found` says whether it is there. The value
 // of a flag that has none is empty.

@@ -182,6 +182,12 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "Look-ups in the store that proxies share, by what they came to; late ones took longer than pool_budget."},
   {Id::cache_shared_writes_total, "clockwise_cache_shared_writes_total", counter, {"cache", "result"}, "writes",
    "Answers for the store that proxies share; outdated ones came after another or a purge, busy ones met too many at once."},
+
+  // Memcached
+  {Id::memcached_commands_total, "clockwise_memcached_commands_total", counter, {"pool", "command", "result"}, "commands",
+   "What servers of the pool were asked, each key of a command by itself; error means no answer, or one that says so."},
+  {Id::memcached_keys_digested_total, "clockwise_memcached_keys_digested_total", counter, {"pool"}, "keys",
+   "Keys that were too long, so that a digest stands for their end."},
 }};
 // clang-format on
 

@@ -103,6 +103,9 @@ enum class Id : std::uint8_t {
   cache_shared_lookups_total,
   cache_shared_writes_total,
 
+  memcached_commands_total,
+  memcached_keys_digested_total,
+
   count
 };
 
@@ -149,6 +152,10 @@ inline constexpr std::array<std::string_view, 8> kRequestErrors{
     "malformed",      "framing", "header_too_large", "uri_too_long",
     "body_too_large", "timeout", "method",           "no_backend"};
 inline constexpr std::array<std::string_view, 4> kRejected{"limit", "memory", "tls", "shutdown"};
+inline constexpr std::array<std::string_view, 8> kMemcachedVerbs{
+    "get", "set", "add", "replace", "append", "incr", "delete", "touch"};
+inline constexpr std::array<std::string_view, 5> kMemcachedResults{"hit", "miss", "stored",
+                                                                   "not_stored", "error"};
 inline constexpr std::array<std::string_view, 5> kRemapCauses{"reload", "discovery", "ramp",
                                                               "drain", "api"};
 inline constexpr std::array<std::string_view, 4> kHandoffResults{"hit", "miss", "error", "skipped"};

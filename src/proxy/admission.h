@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
+#include <string_view>
 
 namespace clockwise::proxy {
 
@@ -17,6 +19,9 @@ struct Admission {
   // and files. Set before the workers start.
   int client_descriptors = std::numeric_limits<int>::max();
   int server_descriptors = std::numeric_limits<int>::max();
+
+  // Takes a line for the log of the process; may be empty. Set before the workers start.
+  std::function<void(std::string_view)> warn;
 };
 
 }  // namespace clockwise::proxy

@@ -43,8 +43,16 @@ MemcachedCommand& Context::take_command() {
 void Context::give_back(MemcachedCommand& command) {
   constexpr std::size_t kKept = 1024;
   std::unique_ptr<MemcachedCommand> owned(&command);
+  owned->let_go();
   if (free_commands_.size() < kKept && owned->forget_memory())
     free_commands_.push_back(std::move(owned));
+}
+
+void Context::resume_memcached() {
+  decltype(memcached_waiting) waiting;
+  waiting.swap(memcached_waiting);
+  while (!waiting.empty())
+    static_cast<MemcachedSession&>(static_cast<Client&>(waiting.front())).resume();
 }
 
 std::string_view Context::date() {

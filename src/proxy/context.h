@@ -18,6 +18,7 @@
 #include "proxy/access_log.h"
 #include "proxy/admission.h"
 #include "proxy/budget.h"
+#include "proxy/client.h"
 #include "proxy/hedge.h"
 #include "proxy/latencies.h"
 #include "proxy/outbox.h"
@@ -96,6 +97,10 @@ class Context {
 
   // Octets that the clients of memcached listeners make this worker hold.
   std::size_t memcached_held = 0;
+  // Of them those that wait until the others hold less.
+  boost::intrusive::list<IdleLink, boost::intrusive::constant_time_size<false>> memcached_waiting;
+
+  io::Milliseconds binary_told_again_at = 0;
 
   // Scratch of the event being handled: nothing here survives it.
   http::RequestHead request;
@@ -111,6 +116,8 @@ class Context {
   void give_back(Exchange& exchange);
   [[nodiscard]] MemcachedCommand& take_command();
   void give_back(MemcachedCommand& command);
+  // Whoever waits among memcached_waiting looks again.
+  void resume_memcached();
 
   // Where chance spreads what would else happen at once; no secret.
   [[nodiscard]] std::uint64_t random() noexcept { return random_(); }

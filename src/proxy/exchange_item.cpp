@@ -225,7 +225,7 @@ void Exchange::remove_item() {
 bool Exchange::on_item_reply(const Reply& reply) {
   Item& item = *item_;
   item.kind = reply.kind;
-  if (!memcached::answers(item.verb, reply.kind)) return false;
+  if (!memcached::answers(item.verb, reply)) return false;
   item.too_large = reply.line.find("too large") != std::string_view::npos;
   item.out_of_memory = reply.line.find("out of memory storing") != std::string_view::npos;
   if (reply.kind != ReplyKind::value) return true;

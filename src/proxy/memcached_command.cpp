@@ -1,9 +1,12 @@
 #include "proxy/memcached_command.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
+#include <utility>
 
+#include "memcached/number.h"
 #include "proxy/memcached_session.h"
+#include "proxy/memcached_stats.h"
 
 namespace clockwise::proxy {
 
@@ -26,12 +29,45 @@ AnswerShape shape_of(Verb verb) noexcept {
   return memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line;
 }
 
+// What is written to a stand-in lives no longer than that: a time of 0, and one of the day, too.
+std::int64_t shortened(std::int64_t exptime, std::int64_t most) noexcept {
+  return exptime < 0 ? exptime : exptime == 0 ? most : std::min(exptime, most);
+}
+
+// The same for the flags of a meta command, which are put together in `flags`: T, and N of what is
+// made where nothing was.
+void shorten_flags(Command& command, std::int64_t most, std::string& flags) {
+  bool has_time = false;
+  std::string_view words = command.rest;
+  for (std::string_view word = memcached::next_word(words); !word.empty();
+       word = memcached::next_word(words)) {
+    std::int32_t exptime = 0;
+    const bool is_time = word.front() == 'T' || word.front() == 'N';
+    has_time = has_time || word.front() == 'T';
+    flags.append(" ");
+    if (is_time && memcached::read_number(word.substr(1), exptime))
+      flags.append(1, word.front()).append(std::to_string(shortened(exptime, most)));
+    else
+      flags.append(word);
+  }
+  if (command.verb == Verb::meta_set && !has_time) flags.append(" T").append(std::to_string(most));
+  command.rest = flags;
+}
+
+void shorten(Command& command, std::chrono::milliseconds life, std::string& flags) {
+  const std::int64_t most = std::max<std::int64_t>(1, life.count() / 1000);
+  if (memcached::is_meta(command.verb))
+    shorten_flags(command, most, flags);
+  else
+    command.exptime = shortened(command.exptime, most);
+}
+
 }  // namespace
 
 // --- what a server says -------------------------------------------------------------------------
 
 bool MemcachedCommand::Part::on_reply(const Reply& reply) {
-  if (!memcached::answers(command_.verb_, reply.kind)) return false;
+  if (!memcached::answers(command_.verb_, reply)) return false;
   kind = reply.kind;
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::value) return on_item(reply);
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::end) return true;
@@ -44,25 +80,34 @@ bool MemcachedCommand::Part::on_item(const Reply& reply) {
   while (next_key < keys.size() && command_.key_at(keys[next_key]) != reply.key) ++next_key;
   if (next_key == keys.size()) return false;
   items.push_back({static_cast<std::uint32_t>(next_key++), 0});
-  text.append(reply.line).append(kLineEnd);
+  keep(reply.line, kLineEnd);
   return true;
 }
 
 void MemcachedCommand::Part::on_value(std::string_view octets, std::uint32_t left) {
-  if (octets.size() + left > 16384 && text.capacity() < text.size() + octets.size() + left + 2)
+  if (octets.size() + left > 16384 && text.capacity() < text.size() + octets.size() + left + 2 &&
+      !overflowed)
     text.reserve(text.size() + octets.size() + left + 2 + kEnd.size());
-  text.append(octets);
-  if (left > 0) return;
-  text.append(kLineEnd);
-  if (!items.empty()) items.back().end = text.size();
+  keep(octets, left > 0 ? std::string_view() : kLineEnd);
+  if (left == 0 && !items.empty() && !overflowed) items.back().end = text.size();
+}
+
+// What comes after there was no memory is read and forgotten.
+void MemcachedCommand::Part::keep(std::string_view octets, std::string_view end) {
+  if (command_.session_ == nullptr) return;
+  overflowed = overflowed || !command_.hold(octets.size() + end.size());
+  if (!overflowed) text.append(octets).append(end);
 }
 
 void MemcachedCommand::Part::on_answered() {
+  if (overflowed) return command_.fail(*this, "out of memory");
   ok = true;
   command_.part_done();
 }
 
-void MemcachedCommand::Part::on_failed(CallFailure failure) { command_.fail(*this, failure); }
+void MemcachedCommand::Part::on_failed(CallFailure failure) {
+  command_.fail(*this, upstream::describe(failure));
+}
 
 // --- what is asked ------------------------------------------------------------------------------
 
@@ -70,7 +115,11 @@ void MemcachedCommand::begin(MemcachedSession& session, Verb verb, std::uint32_t
   session_ = &session;
   verb_ = verb;
   size_ = size;
-  noreply_ = quiet_ = error_on_read_ = false;
+  code_ = metrics::Code::c2xx;
+  begun_ns_ = context_.loop.now_ns();
+  held_ = size;
+  context_.memcached_held += size;
+  noreply_ = quiet_ = false;
   pending_ = 1;
   parts_used_ = 0;
   keys_.clear();
@@ -80,19 +129,53 @@ void MemcachedCommand::begin(MemcachedSession& session, Verb verb, std::uint32_t
   answer_.clear();
 }
 
-MemcachedCommand::Part& MemcachedCommand::add_part() {
+// False: it would be more than all clients of the worker together may have.
+bool MemcachedCommand::hold(std::size_t octets) noexcept {
+  const std::uint64_t most = session_->listener().config().limits.buffered;
+  if (context_.memcached_held + octets > most) return false;
+  held_ += octets;
+  context_.memcached_held += octets;
+  session_->hold(octets);
+  return true;
+}
+
+void MemcachedCommand::let_go() noexcept { context_.memcached_held -= std::exchange(held_, 0); }
+
+MemcachedCommand::Whom MemcachedCommand::whom(std::string_view key) const {
+  PoolView* const view = session_->listener().pool_for_key(key);
+  if (view->pool->ring->empty()) return {.view = view};
+  const ring::Position position = position_of(*view, key);
+  upstream::MemcachedServer& home = home_of(*view, position);
+  const auto target = target_of(*view, key, position, context_);
+  return {.view = view,
+          .server = target ? target->server : &home,
+          .home = &home,
+          .stands_in = target && target->stands_in(),
+          .asked = target.has_value()};
+}
+
+// The view lives at least until the answer.
+MemcachedCommand::Part& MemcachedCommand::add_part(const Whom& whom) {
   if (parts_used_ == parts_.size()) parts_.push_back(std::make_unique<Part>(*this));
   Part& part = *parts_[parts_used_++];
-  part.server = nullptr;
-  part.cells = nullptr;
+  ++whom.view->users;
+  part.view = whom.view;
+  part.server = whom.server;
+  part.stands_in = whom.stands_in;
+  part.asked = whom.asked;
   part.line.clear();
   part.text.clear();
   part.keys.clear();
   part.items.clear();
   part.next_key = part.next_item = part.taken = 0;
   part.kind = ReplyKind::end;
-  part.ok = false;
+  part.ok = part.aside = part.overflowed = false;
   return part;
+}
+
+void MemcachedCommand::set_key(std::string_view key) {
+  keys_ = key;
+  key_ends_.push_back(static_cast<std::uint32_t>(key.size()));
 }
 
 void MemcachedCommand::start(MemcachedSession& session, const Command& command,
@@ -104,7 +187,7 @@ void MemcachedCommand::start(MemcachedSession& session, const Command& command,
     case Verb::meta_noop:
       return answer_here("MN\r\n");
     case Verb::version:
-      return answer_here(session.version());
+      return start_version();
     case Verb::stats:
       return answer_here(session.stats(command.rest));
     case Verb::verbosity:
@@ -125,22 +208,16 @@ void MemcachedCommand::refuse(MemcachedSession& session, std::string_view text,
   begin(session, Verb::remove, size);
   answer_ = text;
   noreply_ = true;  // the answer is here already
-  PoolView* const view = key.empty() ? nullptr : session.listener().pool_for_key(key);
-  if (view == nullptr || view->pool->ring->empty()) return part_done();
-  const ring::Position position = position_of(*view, key);
-  const auto target = target_of(*view, key, position, context_);
-  Part& part = add_part();
-  part.cells = view->memcached_cells;
-  keys_ = key;
-  key_ends_.push_back(static_cast<std::uint32_t>(key.size()));
-  part.server = target ? target->server : &home_of(*view, position);
+  code_ = text.starts_with("SERVER_ERROR") ? metrics::Code::c5xx : metrics::Code::c4xx;
+  if (key.empty()) return part_done();
+  set_key(key);
   std::string& line = context_.text;
-  line.assign("delete ").append(key).append(kLineEnd);
-  ask(part, {.line = line,
-             .data = {},
-             .shape = AnswerShape::line,
-             .repeatable = true,
-             .patience = view->pool->config.timeouts.response});
+  line.clear();
+  if (memcached::append_delete(key, line)) verb_ = Verb::meta_delete;
+  const Whom owner = whom(key);
+  if (owner.server != nullptr)
+    ask(add_part(owner),
+        {.line = line, .data = {}, .shape = AnswerShape::meta, .repeatable = true});
   part_done();
 }
 
@@ -151,38 +228,31 @@ void MemcachedCommand::answer_here(std::string_view text) {
 
 // One key, one server.
 void MemcachedCommand::start_single(const Command& command, std::string_view data) {
-  std::string& scratch = context_.key;
-  const std::string_view key = memcached::ring_key(command, scratch);
-  PoolView& view = *session_->listener().pool_for_key(key);
-  error_on_read_ = view.pool->config.memcached.error_on_read;
-  Part& part = add_part();
-  part.cells = view.memcached_cells;
-  keys_ = key;
-  key_ends_.push_back(static_cast<std::uint32_t>(key.size()));
-  part.keys.push_back(0);
-  if (view.pool->ring->empty()) {
-    ++pending_;
-    fail(part, CallFailure::away);
-    return part_done();
-  }
-  const ring::Position position = position_of(view, key);
-  const auto target = target_of(view, key, position, context_);
-  part.server = target ? target->server : &home_of(view, position);
+  set_key(memcached::ring_key(command, context_.key));
+  const Whom one = whom(keys_);
   Command sent = command;
-  if (target && target->stands_in() && !is_read()) {
-    const auto most = view.pool->config.memcached.failover_ttl.count() / 1000;
-    if (sent.exptime == 0 || sent.exptime > most) sent.exptime = most;
-    home_of(view, position).missed_write(keys_);
-  }
+  std::string flags;
+  if (one.stands_in) shorten(sent, one.view->pool->config.memcached.failover_ttl, flags);
   std::string& line = context_.text;
   line.clear();
   memcached::append_line(sent, line);
-  ask(part, {.line = line,
-             .data = data,
-             .shape = shape_of(verb_),
-             .repeatable = memcached::is_repeatable(verb_),
-             .patience = view.pool->config.timeouts.response});
+  const upstream::MemcachedRequest request{.line = line,
+                                           .data = data,
+                                           .shape = shape_of(verb_),
+                                           .repeatable = memcached::is_repeatable(verb_)};
+  ask(add_part(one), request);
+  if (one.stands_in && !is_read()) tell_home(one, request);
   part_done();
+}
+
+// What a stand-in does is news for the owner, should it come back with what it held. What is
+// deleted is deleted on both.
+void MemcachedCommand::tell_home(const Whom& whom, const upstream::MemcachedRequest& request) {
+  const bool deletes = verb_ == Verb::remove || verb_ == Verb::meta_delete;
+  if (!deletes || whom.home->away()) return whom.home->missed_write(keys_);
+  Part& part = add_part({.view = whom.view, .server = whom.home, .asked = true});
+  part.aside = true;
+  ask(part, request);
 }
 
 // Keys of one server are asked for together.
@@ -192,43 +262,38 @@ void MemcachedCommand::start_retrieval(const Command& command) {
     keys_.append(key);
     key_ends_.push_back(static_cast<std::uint32_t>(keys_.size()));
   }
-  std::chrono::milliseconds patience{0};
   for (std::size_t i = 0; i < key_ends_.size(); ++i) {
     const std::string_view key = key_at(i);
-    PoolView& view = *session_->listener().pool_for_key(key);
-    patience = view.pool->config.timeouts.response;
-    error_on_read_ = error_on_read_ || view.pool->config.memcached.error_on_read;
-    upstream::MemcachedServer* server = nullptr;
-    if (!view.pool->ring->empty()) {
-      const ring::Position position = position_of(view, key);
-      const auto target = target_of(view, key, position, context_);
-      server = target ? target->server : &home_of(view, position);
-    }
-    std::uint32_t at = 0;
-    while (at < parts_used_ && parts_[at]->server != server) ++at;
-    if (at == parts_used_) {
-      Part& part = add_part();
-      part.server = server;
-      part.cells = view.memcached_cells;
-      part.line.append(memcached::name_of(verb_));
-      if (verb_ == Verb::gat || verb_ == Verb::gats)
-        part.line.append(" ").append(std::to_string(command.exptime));
-    }
-    Part& part = *parts_[at];
-    part.line.append(" ").append(key);
-    part.keys.push_back(static_cast<std::uint32_t>(i));
+    const std::uint32_t at = part_for(whom(key), command);
+    parts_[at]->line.append(" ").append(key);
+    parts_[at]->keys.push_back(static_cast<std::uint32_t>(i));
     part_of_.push_back(at);
   }
   for (std::uint32_t i = 0; i < parts_used_; ++i) {
     Part& part = *parts_[i];
     part.line.append(kLineEnd);
-    ask(part, {.line = part.line,
-               .data = {},
-               .shape = AnswerShape::values,
-               .repeatable = true,
-               .patience = patience});
+    ask(part, {.line = part.line, .data = {}, .shape = AnswerShape::values, .repeatable = true});
   }
   part_done();
+}
+
+// The number of the part that asks this server.
+std::uint32_t MemcachedCommand::part_for(const Whom& whom, const Command& command) {
+  std::uint32_t at = 0;
+  const auto is_it = [&](const Part& part) {
+    return part.server == whom.server && part.view == whom.view &&
+           part.stands_in == whom.stands_in && part.asked == whom.asked;
+  };
+  while (at < parts_used_ && !is_it(*parts_[at])) ++at;
+  if (at < parts_used_) return at;
+  Part& part = add_part(whom);
+  part.line.append(memcached::name_of(verb_));
+  if (verb_ != Verb::gat && verb_ != Verb::gats) return at;
+  Command sent = command;
+  std::string flags;
+  if (whom.stands_in) shorten(sent, whom.view->pool->config.memcached.failover_ttl, flags);
+  part.line.append(" ").append(std::to_string(sent.exptime));
+  return at;
 }
 
 void MemcachedCommand::start_flush(const Command& command) {
@@ -241,22 +306,28 @@ void MemcachedCommand::start_flush(const Command& command) {
   std::string& line = context_.text;
   line.clear();
   memcached::append_line(command, line);
-  for (upstream::MemcachedServer* server : view.memcached) {
-    Part& part = add_part();
-    part.server = server;
-    part.cells = view.memcached_cells;
-    ask(part, {.line = line,
-               .data = {},
-               .shape = AnswerShape::line,
-               .repeatable = true,
-               .patience = view.pool->config.timeouts.response});
-  }
+  ask_all(view, line);
   part_done();
 }
 
-void MemcachedCommand::ask(Part& part, const upstream::MemcachedRequest& request) {
+// Servers that were never asked anything have not said yet what they are: a connection does.
+void MemcachedCommand::start_version() {
+  PoolView& view = session_->listener().default_pool();
+  if (memcached_version(view).empty()) ask_all(view, "version\r\n");
+  part_done();
+}
+
+void MemcachedCommand::ask_all(PoolView& view, std::string_view line) {
+  for (upstream::MemcachedServer* server : view.memcached)
+    ask(add_part({.view = &view, .server = server, .asked = true}),
+        {.line = line, .data = {}, .shape = AnswerShape::line, .repeatable = true});
+}
+
+void MemcachedCommand::ask(Part& part, upstream::MemcachedRequest request) {
   ++pending_;
-  if (part.server == nullptr || !part.server->ask(part, request)) fail(part, CallFailure::away);
+  request.patience = part.view->pool->config.timeouts.response;
+  if (!part.asked || !part.server->ask(part, request))
+    fail(part, upstream::describe(CallFailure::away));
 }
 
 // --- what it comes to ---------------------------------------------------------------------------
@@ -270,16 +341,17 @@ std::string_view MemcachedCommand::key_at(std::size_t i) const noexcept {
   return std::string_view(keys_).substr(begin, key_ends_[i] - begin);
 }
 
-void MemcachedCommand::fail(Part& part, CallFailure failure) {
+void MemcachedCommand::fail(Part& part, std::string_view cause) {
   // Of an item that has not come whole nothing is given.
   if (!part.items.empty() && part.items.back().end == 0) part.items.pop_back();
   part.text.resize(part.items.empty() ? 0 : part.items.back().end);
-  if (part.server != nullptr && !is_read() && verb_ != Verb::flush_all)
-    part.server->missed_write(keys_);
-  if (error_.empty()) {
+  if (part.server != nullptr && verb_ == Verb::flush_all) part.server->missed_flush();
+  if (part.server != nullptr && !is_read() && !keys_.empty()) part.server->missed_write(keys_);
+  const bool told = !is_read() || part.view->pool->config.memcached.error_on_read;
+  if (error_.empty() && told && !part.aside) {
     error_.append("SERVER_ERROR ");
     if (part.server != nullptr)
-      error_.append(part.server->name()).append(" ").append(upstream::describe(failure));
+      error_.append(part.server->name()).append(" ").append(cause);
     else
       error_.append("no server is on the ring");
     error_.append(kLineEnd);
@@ -293,20 +365,46 @@ void MemcachedCommand::part_done() {
 }
 
 void MemcachedCommand::finish() {
-  for (std::uint32_t i = 0; i < parts_used_; ++i) count(*parts_[i]);
+  for (std::uint32_t i = 0; i < parts_used_; ++i) {
+    if (parts_[i]->aside) continue;
+    judge(*parts_[i]);
+    count(*parts_[i]);
+  }
   if (memcached::is_retrieval(verb_))
     finish_retrieval();
+  else if (verb_ == Verb::version)
+    finish_version();
   else if (parts_used_ > 0)
     finish_single();
+  for (std::uint32_t i = 0; i < parts_used_; ++i) --parts_[i]->view->users;
   if (session_ != nullptr)
     session_->command_done();
   else
     context_.give_back(*this);
 }
 
+void MemcachedCommand::judge(const Part& part) noexcept {
+  using metrics::Code;
+  Code code = Code::c2xx;
+  if (!part.ok)
+    code = error_.empty() ? Code::c2xx : Code::c5xx;
+  else if (memcached::is_error(part.kind))
+    code = part.kind == ReplyKind::server_error ? Code::c5xx : Code::c4xx;
+  code_ = std::max(code_, code);
+}
+
+void MemcachedCommand::finish_version() {
+  if (session_ == nullptr) return;
+  const std::string version = memcached_version(session_->listener().default_pool());
+  if (version.empty())
+    answer_ = "SERVER_ERROR no server has answered yet\r\n";
+  else
+    answer_.append("VERSION ").append(version).append(kLineEnd);
+}
+
 // The items in the order of the client's keys.
 void MemcachedCommand::finish_retrieval() {
-  const bool failed = !error_.empty() && error_on_read_;
+  const bool failed = !error_.empty();
   if (parts_used_ == 1) {
     Part& part = *parts_.front();
     answer_.swap(part.text);
@@ -321,7 +419,7 @@ void MemcachedCommand::finish_retrieval() {
     Part& part = *parts_[i];
     size += part.text.size();
     const bool told_error = part.ok && memcached::is_error(part.kind);
-    if (told_error && error_on_read_) told = part.text;
+    if (told_error && part.view->pool->config.memcached.error_on_read) told = part.text;
   }
   answer_.reserve(size + kEnd.size());
   for (std::size_t i = 0; i < part_of_.size(); ++i) {
@@ -345,8 +443,11 @@ void MemcachedCommand::finish_single() {
   if (noreply_) return;
   for (std::uint32_t i = 0; i < parts_used_; ++i) {
     Part& part = *parts_[i];
-    if (!part.ok) {
-      if (is_read() && !error_on_read_)
+    if (part.aside) {
+      // Deleted on the owner, if not on who stands in for it.
+      if (!is_done(part) || is_done(*parts_.front()) || !parts_.front()->ok) continue;
+    } else if (!part.ok) {
+      if (error_.empty())
         answer_ = quiet_ ? "" : "EN\r\n";
       else
         answer_ = error_;
@@ -359,6 +460,10 @@ void MemcachedCommand::finish_single() {
   }
 }
 
+bool MemcachedCommand::is_done(const Part& part) noexcept {
+  return part.ok && (part.kind == ReplyKind::deleted || part.kind == ReplyKind::meta_done);
+}
+
 // What the client has asked not to be told.
 bool MemcachedCommand::is_swallowed(const Part& part) const noexcept {
   if (!quiet_) return false;
@@ -367,15 +472,15 @@ bool MemcachedCommand::is_swallowed(const Part& part) const noexcept {
       return part.kind == ReplyKind::end;
     case Verb::meta_set:
     case Verb::meta_delete:
-    case Verb::meta_arithmetic:
       return part.kind == ReplyKind::meta_done;
+    case Verb::meta_arithmetic:
+      return part.kind == ReplyKind::meta_done || part.kind == ReplyKind::value;
     default:
       return false;
   }
 }
 
 void MemcachedCommand::count(const Part& part) {
-  if (part.cells == nullptr) return;
   using metrics::MemcachedVerb;
   MemcachedVerb verb = MemcachedVerb::get;
   switch (verb_) {
@@ -415,7 +520,7 @@ void MemcachedCommand::count(const Part& part) {
     default:
       return;
   }
-  auto& cells = at(part.cells->commands, verb);
+  auto& cells = at(part.view->memcached_cells->commands, verb);
   if (!part.ok || memcached::is_error(part.kind)) return at(cells, MemcachedResult::error).add();
   if (memcached::is_retrieval(verb_)) {
     at(cells, MemcachedResult::hit).add(part.items.size());

@@ -36,8 +36,17 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
   [[nodiscard]] std::string& answer() noexcept { return answer_; }
   // Octets of the client's that it accounts for.
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  // Keys that servers are asked for, or about.
+  [[nodiscard]] std::size_t keys() const noexcept { return key_ends_.size(); }
+  // As of an answer of HTTP: 4xx the client's mistake, 5xx a server that failed.
+  [[nodiscard]] metrics::Code code() const noexcept { return code_; }
+  [[nodiscard]] std::uint64_t begun_ns() const noexcept { return begun_ns_; }
+  // Octets of answers that have come so far.
+  [[nodiscard]] std::size_t held() const noexcept { return held_ - size_; }
   // The client is gone. What was asked is asked all the same, and the command gives itself back.
   void abandon() noexcept { session_ = nullptr; }
+  // What it holds is not counted any more.
+  void let_go() noexcept;
   // Lets go of memory that a large answer has left. False: it is too much to be kept at all.
   [[nodiscard]] bool forget_memory() noexcept;
 
@@ -49,23 +58,28 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
 
     MemcachedCommand& command_;
     upstream::MemcachedServer* server = nullptr;
-    metrics::MemcachedCells* cells = nullptr;  // of its pool
-    std::string line;                          // of a retrieval
-    std::string text;                          // what came
-    std::vector<std::uint32_t> keys;           // of a retrieval: places in the client's line
+    PoolView* view = nullptr;         // of its pool
+    std::string line;                 // of a retrieval
+    std::string text;                 // what came
+    std::vector<std::uint32_t> keys;  // of a retrieval: places in the client's line
     struct Item {
       std::uint32_t key;  // place in `keys`
       std::size_t end;    // in `text`
     };
     std::vector<Item> items;
-    std::size_t next_key = 0;              // of `keys`: the first that may still come
-    std::size_t next_item = 0, taken = 0;  // of what went to the client
+    bool stands_in = false;    // for the owner
+    bool asked = false;        // false: the owner is out, and is not asked
+    bool aside = false;        // the client is told only where it says better than the others
+    bool overflowed = false;   // there was no memory for what came
+    std::size_t next_key = 0;  // of `keys`: the first that may still come
+    std::size_t next_item = 0, taken = 0;                   // of what went to the client
     memcached::ReplyKind kind = memcached::ReplyKind::end;  // of its last line
     bool ok = false;
 
    private:
     bool on_reply(const memcached::Reply& reply) override;
     bool on_item(const memcached::Reply& reply);
+    void keep(std::string_view octets, std::string_view end);
     void on_value(std::string_view octets, std::uint32_t left) override;
     void on_answered() override;
     void on_failed(upstream::CallFailure failure) override;
@@ -73,19 +87,37 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
   friend class Part;
 
   void begin(MemcachedSession& session, memcached::Verb verb, std::uint32_t size);
-  [[nodiscard]] Part& add_part();
+  [[nodiscard]] bool hold(std::size_t octets) noexcept;
+  // Whom to ask for a key; without a server where nobody is on the ring.
+  struct Whom {
+    PoolView* view = nullptr;
+    upstream::MemcachedServer* server = nullptr;
+    upstream::MemcachedServer* home = nullptr;
+    bool stands_in = false;
+    bool asked = false;
+  };
+  [[nodiscard]] Whom whom(std::string_view key) const;
+  [[nodiscard]] Part& add_part(const Whom& whom);
+  [[nodiscard]] std::uint32_t part_for(const Whom& whom, const memcached::Command& command);
+  void set_key(std::string_view key);
   void start_single(const memcached::Command& command, std::string_view data);
   void start_retrieval(const memcached::Command& command);
+  void tell_home(const Whom& whom, const upstream::MemcachedRequest& request);
   void start_flush(const memcached::Command& command);
+  void start_version();
   void answer_here(std::string_view text);
-  void ask(Part& part, const upstream::MemcachedRequest& request);
+  void ask(Part& part, upstream::MemcachedRequest request);
+  void ask_all(PoolView& view, std::string_view line);
   void part_done();
   void finish();
+  void judge(const Part& part) noexcept;
   void finish_retrieval();
+  void finish_version();
   void finish_single();
-  void fail(Part& part, upstream::CallFailure failure);
+  void fail(Part& part, std::string_view cause);
   void count(const Part& part);
   [[nodiscard]] bool is_read() const noexcept;
+  [[nodiscard]] static bool is_done(const Part& part) noexcept;
   [[nodiscard]] bool is_swallowed(const Part& part) const noexcept;
   [[nodiscard]] std::string_view key_at(std::size_t i) const noexcept;
 
@@ -93,17 +125,18 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
   MemcachedSession* session_ = nullptr;  // null: the client is gone
   memcached::Verb verb_ = memcached::Verb::get;
   bool noreply_ = false, quiet_ = false;
-  bool error_on_read_ = false;
+  metrics::Code code_ = metrics::Code::c2xx;
+  std::uint64_t begun_ns_ = 0;
   std::uint32_t size_ = 0;
+  std::size_t held_ = 0;       // in Context::memcached_held, with size_
   std::uint32_t pending_ = 0;  // parts, and the command itself while it starts
   std::uint32_t parts_used_ = 0;
   std::vector<std::unique_ptr<Part>> parts_;
   std::string keys_;                     // the client's, one behind another
   std::vector<std::uint32_t> key_ends_;  // in keys_
-  std::vector<std::uint32_t> part_of_;   // by key; kNobody: nobody could be asked
-  std::string error_;                    // of the first part that failed
+  std::vector<std::uint32_t> part_of_;   // by key
+  std::string error_;                    // what the client is told of the first that failed
   std::string answer_;
-  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 };
 
 }  // namespace clockwise::proxy

@@ -22,6 +22,13 @@ constexpr std::string_view kBadChunk = "CLIENT_ERROR bad data chunk\r\n";
 constexpr std::size_t kKept = 64 * 1024;
 // So many commands of one client are begun in a turn; then others get theirs.
 constexpr int kMostInTurn = 4096;
+// What a command takes beside its octets, about, here and in the queue of its server.
+constexpr std::size_t kCommandCost = 64;
+// So many keys of one client may be under way however small the values are: the others' commands
+// stand behind them.
+constexpr std::size_t kMostAsked = 2048;
+// What the answer for a key is taken to be as long as nothing is known.
+constexpr std::size_t kUnknownAnswer = 16 * 1024;
 
 io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
   return static_cast<io::Milliseconds>(duration.count());
@@ -33,7 +40,8 @@ MemcachedSession::MemcachedSession(Listener& listener, int family, int descripto
                                    std::string_view client_ip, bool counted)
     : Client(client_ip, counted),
       listener_(listener),
-      client_(io::make_stream(listener.context().loop, *this, family, descriptor)) {}
+      client_(io::make_stream(listener.context().loop, *this, family, descriptor)),
+      per_key_(kUnknownAnswer) {}
 
 MemcachedSession::~MemcachedSession() = default;
 
@@ -48,25 +56,21 @@ void MemcachedSession::start() {
 void MemcachedSession::on_read(const io::error_code& error, std::size_t n) {
   if (gone_) return;
   listener_.context().loop.refresh();
-  if (error) {
-    // What was asked is answered before; a command cut short never was one.
-    ending_ = true;
-    client_->in().release();
-    return go_on();
-  }
+  // What was asked is answered before; a command cut short never was one.
+  if (error) eof_ = true;
   IdleLink::unlink();
   listener_.cells().received_bytes.add(n);
-  read_commands();
+  wants_more_ = false;
+  go_on();
 }
 
-void MemcachedSession::read_commands() {
+// As many as there is room for, and no more than a turn's share.
+void MemcachedSession::begin_commands() {
   reading_ = true;
-  for (int i = 0; i < kMostInTurn && !gone_ && !ending_ && has_room(); ++i)
-    if (client_->in().empty() || !read_command()) break;
+  for (int i = 0; i < kMostInTurn && !gone_ && !ending_ && !wants_more_ && has_room(); ++i)
+    wants_more_ = client_->in().empty() || !read_command();
   reading_ = false;
-  if (gone_) return;
-  take_answers();
-  go_on();
+  if (!gone_) take_answers();
 }
 
 // False: more has to come first.
@@ -84,6 +88,7 @@ bool MemcachedSession::read_command() {
       return begin(command);
     case Scanned::hopeless:
       ending_ = true;
+      if (refusal.answer.empty()) warn_of_binary();
       [[fallthrough]];
     case Scanned::refused:
       refuse(command, refusal);
@@ -110,8 +115,10 @@ bool MemcachedSession::begin(const Command& command) {
     data = in.view().substr(command.line_size, std::size_t{command.length} + 2);
     if (!data.ends_with("\r\n")) {
       at(listener_.cells().request_errors, RequestError::framing).add();
-      append().refuse(*this, command.noreply ? std::string_view() : kBadChunk, {},
-                      static_cast<std::uint32_t>(whole));
+      MemcachedCommand& refused = append();
+      refused.refuse(*this, command.noreply ? std::string_view() : kBadChunk, {},
+                     static_cast<std::uint32_t>(whole));
+      begun(refused);
       in.consume(whole);
       scanned_ = 0;
       return true;
@@ -119,7 +126,9 @@ bool MemcachedSession::begin(const Command& command) {
   }
   if (command.verb == Verb::quit) ending_ = true;
   const std::size_t whole = command.line_size + data.size();
-  append().start(*this, command, data);
+  MemcachedCommand& one = append();
+  one.start(*this, command, data);
+  begun(one);
   in.consume(whole);
   scanned_ = 0;
   return true;
@@ -128,15 +137,30 @@ bool MemcachedSession::begin(const Command& command) {
 void MemcachedSession::refuse(const Command& command, const Refusal& refusal) {
   at(listener_.cells().request_errors, RequestError::malformed).add();
   io::Buffer& in = client_->in();
-  const std::string_view key = refusal.deletes_key ? command.key : std::string_view();
-  append().refuse(*this, refusal.silent ? std::string_view() : refusal.answer, key,
-                  command.line_size);
+  std::string_view key;
+  if (refusal.deletes_key) key = memcached::ring_key(command, listener_.context().key);
+  MemcachedCommand& one = append();
+  one.refuse(*this, refusal.silent ? std::string_view() : refusal.answer, key, command.line_size);
+  begun(one);
   if (ending_)
     in.clear();
   else
     in.consume(command.line_size);
   scanned_ = 0;
   skip_ = refusal.skip;
+}
+
+// Once a minute: a client that is set up so tries again and again.
+void MemcachedSession::warn_of_binary() {
+  constexpr io::Milliseconds kPause = 60'000;
+  Context& context = listener_.context();
+  const io::Milliseconds now = context.loop.now();
+  if (!context.admission->warn || now < context.binary_told_again_at) return;
+  context.binary_told_again_at = now + kPause;
+  context.admission->warn(
+      fmt::format("listener {}: a client speaks memcached's binary protocol; only the text "
+                  "protocol and its meta commands are known here",
+                  listener_.config().name));
 }
 
 bool MemcachedSession::skip_data() {
@@ -153,10 +177,20 @@ MemcachedCommand& MemcachedSession::append() {
   return command;
 }
 
+void MemcachedSession::begun(const MemcachedCommand& command) noexcept {
+  unanswered_ += command.size() + kCommandCost;
+  asked_ += command.keys();
+  listener_.cells().in_flight.add();
+}
+
+// A command that is alone always has room, unless the client does not take its answers.
 bool MemcachedSession::has_room() const noexcept {
   const config::Limits& limits = listener_.config().limits;
-  return unanswered_ < limits.unanswered && out_.size() - sent_ < limits.unsent &&
-         listener_.context().memcached_held < limits.buffered;
+  const std::size_t waiting = out_.size() - sent_;
+  if (waiting >= limits.unsent || listener_.context().memcached_held >= limits.buffered)
+    return false;
+  return commands_.empty() || (unanswered_ < limits.unanswered && asked_ < kMostAsked &&
+                               waiting + held_ + asked_ * per_key_ < limits.unsent);
 }
 
 // --- answering ----------------------------------------------------------------------------------
@@ -170,6 +204,11 @@ void MemcachedSession::take_answers() {
   while (!commands_.empty() && commands_.front().done()) {
     MemcachedCommand& command = commands_.front();
     commands_.pop_front();
+    unanswered_ -= command.size() + kCommandCost;
+    asked_ -= command.keys();
+    held_ -= command.held();
+    learn(command);
+    count(command);
     if (std::string& answer = command.answer(); !answer.empty()) {
       if (out_.empty())
         out_.swap(answer);
@@ -179,18 +218,45 @@ void MemcachedSession::take_answers() {
     listener_.context().give_back(command);
     any = true;
   }
+  account();
   if (any) flush_soon();
+}
+
+void MemcachedSession::count(const MemcachedCommand& command) noexcept {
+  metrics::ListenerCells& cells = listener_.cells();
+  cells.in_flight.sub();
+  at(cells.requests, command.code()).add();
+  cells.duration.observe(listener_.context().loop.now_ns() - command.begun_ns());
+}
+
+// An eighth of the newest answer, seven of those before; a larger one counts at once.
+void MemcachedSession::learn(MemcachedCommand& command) noexcept {
+  if (command.keys() == 0) return;
+  const std::size_t newest = command.answer().size() / command.keys();
+  per_key_ = std::max(newest, (per_key_ * 7 + newest) / 8);
+}
+
+void MemcachedSession::account() noexcept {
+  std::size_t& all = listener_.context().memcached_held;
+  const std::size_t now = gone_ ? 0 : client_->in().size() + out_.size();
+  all += now - accounted_;  // modulo 2^64
+  accounted_ = now;
 }
 
 // All that is answered in a turn is one write.
 void MemcachedSession::flush_soon() {
-  if (blocked_ || flush_wanted_ || gone_) return;
-  flush_wanted_ = true;
+  if (!blocked_) go_on_soon();
+}
+
+// At the end of this turn.
+void MemcachedSession::go_on_soon() {
+  if (go_on_wanted_ || gone_) return;
+  go_on_wanted_ = true;
   client_->readable_soon();
 }
 
 void MemcachedSession::on_readable(const io::error_code&) {
-  flush_wanted_ = false;
+  go_on_wanted_ = false;
   if (gone_) return;
   if (!blocked_) flush();
   if (!gone_) go_on();
@@ -213,6 +279,7 @@ void MemcachedSession::flush() {
     std::string().swap(out_);
   else
     out_.clear();
+  account();
 }
 
 void MemcachedSession::on_writable(const io::error_code& error) {
@@ -226,20 +293,15 @@ void MemcachedSession::on_writable(const io::error_code& error) {
 // --- what comes next ----------------------------------------------------------------------------
 
 void MemcachedSession::go_on() {
+  if (!ending_ && !wants_more_) begin_commands();
+  if (gone_) return;
+  if (eof_ && wants_more_) ending_ = true;
+  if (ending_ && !client_->read_begun()) client_->in().release();
   if (ending_ && commands_.empty() && out_.empty()) return leave();
-  // What was left when there was no room, or after a turn's share.
-  if (!ending_ && !client_->in().empty() && has_room() && scanned_ == 0 && !reading_) {
-    const std::size_t before = client_->in().size();
-    reading_ = true;
-    for (int i = 0; i < kMostInTurn && !gone_ && !ending_ && has_room(); ++i)
-      if (client_->in().empty() || !read_command()) break;
-    reading_ = false;
-    if (gone_) return;
-    if (client_->in().size() != before) take_answers();
-    if (ending_ && commands_.empty() && out_.empty()) return leave();
-  }
+  account();
   set_deadline();
-  if (ending_ || !has_room()) return;
+  if (ending_) return;
+  if (!wants_more_) return has_room() ? go_on_soon() : wait_for_room();
   if (!client_->read_begun()) client_->release_empty_block();
   // Whoever waits for answers hardly sends anything before it has them.
   if (commands_.empty() && out_.empty())
@@ -250,6 +312,17 @@ void MemcachedSession::go_on() {
     waits_since_ns_ = listener_.context().loop.now_ns();
     listener_.now_idle(*this, false);
   }
+}
+
+// An answer of its own makes room; where it has none to come, it is the others that take it.
+void MemcachedSession::wait_for_room() {
+  if (commands_.empty() && out_.empty() && !is_linked())
+    listener_.context().memcached_waiting.push_back(*this);
+}
+
+void MemcachedSession::resume() {
+  IdleLink::unlink();
+  if (!gone_) go_on();
 }
 
 bool MemcachedSession::unused() const noexcept {
@@ -274,8 +347,9 @@ void MemcachedSession::set_deadline() {
 
 void MemcachedSession::on_deadline() { leave(); }
 
+// What has come is answered first.
 void MemcachedSession::drain() {
-  ending_ = true;
+  eof_ = true;
   go_on();
 }
 
@@ -290,8 +364,11 @@ bool MemcachedSession::close_if_unused() {
 void MemcachedSession::leave() {
   if (gone_) return;
   gone_ = true;
+  account();
   IdleLink::unlink();
   commands_.clear_and_dispose([this](MemcachedCommand* command) {
+    listener_.cells().in_flight.sub();
+    at(listener_.cells().requests, metrics::Code::other).add();
     if (command->done())
       listener_.context().give_back(*command);
     else
@@ -304,11 +381,6 @@ void MemcachedSession::leave() {
 }
 
 // --- what it says of itself ---------------------------------------------------------------------
-
-std::string_view MemcachedSession::version() {
-  text_ = fmt::format("VERSION {}\r\n", memcached_version(listener_.default_pool()));
-  return text_;
-}
 
 std::string_view MemcachedSession::stats(std::string_view arguments) {
   if (!arguments.empty()) return "ERROR\r\n";

@@ -39,8 +39,10 @@ class MemcachedSession final : public io::Stream::Owner,
   // --- for its commands
   [[nodiscard]] Listener& listener() noexcept { return listener_; }
   void command_done();
-  // "VERSION …", of the oldest server.
-  [[nodiscard]] std::string_view version();
+  // Octets of an answer that waits for its turn.
+  void hold(std::size_t octets) noexcept { held_ += octets; }
+  // There is memory again.
+  void resume();
   [[nodiscard]] std::string_view stats(std::string_view arguments);
 
  private:
@@ -53,23 +55,28 @@ class MemcachedSession final : public io::Stream::Owner,
   void on_connected(const io::error_code&) override {}
   void on_deadline() override;
 
-  void read_commands();
+  void begin_commands();
   [[nodiscard]] bool read_command();
   [[nodiscard]] bool begin(const memcached::Command& command);
   void make_room(std::size_t size);
   void refuse(const memcached::Command& command, const memcached::Refusal& refusal);
+  void warn_of_binary();
   [[nodiscard]] bool skip_data();
   [[nodiscard]] bool has_room() const noexcept;
   MemcachedCommand& append();
+  void begun(const MemcachedCommand& command) noexcept;
   void take_answers();
   void flush_soon();
+  void go_on_soon();
+  void wait_for_room();
   void flush();
   void go_on();
   void set_deadline();
   [[nodiscard]] bool unused() const noexcept;
   void leave();
-  void hold(std::size_t octets) noexcept;
-  void release(std::size_t octets) noexcept;
+  void account() noexcept;
+  void count(const MemcachedCommand& command) noexcept;
+  void learn(MemcachedCommand& command) noexcept;
 
   Listener& listener_;
   std::unique_ptr<io::Stream> client_;
@@ -78,13 +85,18 @@ class MemcachedSession final : public io::Stream::Owner,
   std::size_t sent_ = 0;  // of out_
   std::size_t scanned_ = 0;
   std::uint64_t skip_ = 0;      // octets of a data block to be thrown away
-  std::size_t unanswered_ = 0;  // octets of commands_
-  std::size_t held_ = 0;        // counted in Context::memcached_held
+  std::size_t unanswered_ = 0;  // octets of commands_ and what they cost beside
+  std::size_t asked_ = 0;       // keys of commands_
+  std::size_t per_key_;         // octets of an answer, as the last ones were
+  std::size_t held_ = 0;        // octets of answers in commands_
+  std::size_t accounted_ = 0;   // of in() and out_, in Context::memcached_held
   std::uint64_t waits_since_ns_ = 0;
-  std::string text_;      // of stats and version
-  bool reading_ = false;  // in read_commands()
-  bool blocked_ = false;  // the client takes nothing more at the moment
-  bool flush_wanted_ = false;
+  std::string text_;        // of stats
+  bool reading_ = false;    // in begin_commands()
+  bool wants_more_ = true;  // what is in in() is no whole command
+  bool eof_ = false;        // the client sends nothing more
+  bool blocked_ = false;    // the client takes nothing more at the moment
+  bool go_on_wanted_ = false;
   bool ending_ = false;  // no command is read any more; ends with the last answer
   bool gone_ = false;
 };

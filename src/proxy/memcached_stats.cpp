@@ -18,9 +18,10 @@ using metrics::MemcachedVerb;
 std::string memcached_version(const PoolView& view) {
   std::uint32_t lowest = 0;
   for (const upstream::MemcachedServer* server : view.memcached) {
-    const std::uint32_t version = server->version();
+    const std::uint32_t version = server->away() ? 0 : server->version();
     if (version != 0 && (lowest == 0 || version < lowest)) lowest = version;
   }
+  if (lowest == 0) return {};
   return fmt::format("{}.{}.{}", lowest >> 20, (lowest >> 10) & 1023, lowest & 1023);
 }
 

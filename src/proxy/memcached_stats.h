@@ -8,7 +8,7 @@
 
 namespace clockwise::proxy {
 
-// "1.6.18": the lowest of the pool's servers; of none it knows, "0.0.0".
+// "1.6.18": the lowest of the pool's servers that are not away; empty: it is known of none.
 [[nodiscard]] std::string memcached_version(const PoolView& view);
 
 // STAT lines and END, summed over all workers.

@@ -314,6 +314,7 @@ class Worker::Impl {
     for (auto& [key, servers] : servers_) servers->on_tick();
     for (auto& [key, server] : memcached_) server->on_tick();
     for (auto& [cache, store] : shared_) store->on_tick();
+    context_.resume_memcached();
     for (const auto& view : views_) see_largest_item(*view);
     for (const auto& view : views_)
       if (view->cache.cache)

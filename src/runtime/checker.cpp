@@ -82,7 +82,7 @@ class Checked {
     next_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                    Seconds(rules.interval) * stray(random_));
     probe_ = std::make_shared<upstream::Probe>(
-        io_, pool_->servers[index_], rules,
+        io_, pool_->servers[index_], rules, pool_->config.protocol,
         [this](bool passed, std::string why) { done(passed, std::move(why)); });
     probe_->start();
   }
@@ -154,7 +154,8 @@ class Checker::Impl {
     for (const auto& pool : routing_->pools) {
       pool->health->pass_time();
       tell_changes(*pool->health);
-      again |= pool->config.outlier.has_value();
+      again |=
+          pool->config.outlier.has_value() || pool->config.protocol == config::Protocol::memcached;
     }
     if (!again) return;
     timer_.expires_after(kTick);

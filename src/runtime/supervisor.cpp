@@ -182,6 +182,7 @@ bool Supervisor::load() {
   checker_.emplace();
   const DescriptorShares shares = descriptor_shares(descriptors_, loaded.config.workers);
   admission_->client_descriptors = shares.clients;
+  admission_->warn = [](std::string_view text) { log::write(log::Level::warn, text); };
   admission_->server_descriptors = shares.servers;
   crew_ = std::make_unique<Crew>(directory_->workers(), admission_,
                                  [this] { asio::post(control_, [this] { crew_->reap(); }); });

@@ -13,6 +13,14 @@ constexpr std::size_t kSlack = 64 * 1024;
 // Memory for requests beyond this goes back as soon as it is not needed.
 constexpr std::size_t kKept = 256 * 1024;
 
+// The server refuses what nobody should have sent it, so that the two may be out of step; not the
+// one refusal that is about an item.
+bool is_doubtful(const memcached::Reply& reply) noexcept {
+  using memcached::ReplyKind;
+  if (reply.kind == ReplyKind::error) return true;
+  return reply.kind == ReplyKind::client_error && !reply.rest.starts_with("cannot increment");
+}
+
 }  // namespace
 
 void MemcachedCall::forget() noexcept {
@@ -73,6 +81,7 @@ void MemcachedPipe::ask(MemcachedCall& call, const MemcachedRequest& request) {
         .size = 0,
         .shape = request.shape,
         .repeatable = request.repeatable,
+        .has_data = !request.data.empty(),
         .repeated = false,
         .begun = false,
         .asked_ns = loop_.now_ns(),
@@ -144,7 +153,9 @@ void MemcachedPipe::on_read(const io::error_code& error, std::size_t n) {
   loop_.refresh();
   home_.cells_.received_bytes.add(n);
   read_answers();
-  if (!ended_) await_answers();
+  if (ended_) return;
+  if (leaving_ && calls_.empty()) return home_.remove(*this);
+  await_answers();
 }
 
 void MemcachedPipe::read_answers() {
@@ -190,9 +201,23 @@ bool MemcachedPipe::read_line() {
     value_left_ = reply.length;
     return true;
   }
-  const bool goes_on =
-      calls_.front().shape == AnswerShape::stats && reply.kind == memcached::ReplyKind::stat;
-  if (!goes_on) answered(reply.kind != memcached::ReplyKind::server_error);
+  const bool stats = calls_.front().shape == AnswerShape::stats;
+  if (stats && reply.kind == memcached::ReplyKind::stat) return true;
+  const bool doubtful = !stats && is_doubtful(reply);
+  const bool has_data = calls_.front().has_data;
+  answered(reply.kind != memcached::ReplyKind::server_error);
+  if (ended_ || !doubtful) return !ended_;
+  // What was sent as a value may be read as commands.
+  if (has_data) {
+    end(CallFailure::closed, false);
+    return false;
+  }
+  if (calls_.empty()) {
+    home_.remove(*this);
+    return false;
+  }
+  home_.distrust(*this);
+  leaving_ = true;
   return true;
 }
 

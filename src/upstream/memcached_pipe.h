@@ -40,6 +40,7 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
     std::uint32_t size = 0;         // octets of the request
     AnswerShape shape = AnswerShape::line;
     bool repeatable = false;
+    bool has_data = false;
     bool repeated = false;
     bool begun = false;  // something of its answer was told
     std::uint64_t asked_ns = 0;
@@ -100,6 +101,7 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
   bool in_value_ = false;
   bool connected_ = false;
   bool ended_ = false;
+  bool leaving_ = false;  // nothing is asked any more
   bool flush_wanted_ = false;
   bool blocked_ = false;
   bool answered_any_ = false;  // it has been of use: its end may be a stale connection

@@ -1,10 +1,9 @@
 #include "upstream/memcached_server.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
+#include "memcached/command.h"
 #include "upstream/memcached_pipe.h"
 
 namespace clockwise::upstream {
@@ -114,8 +113,9 @@ class MemcachedServer::Probe final : MemcachedCall {
   struct Delete final : MemcachedCall {
     explicit Delete(Probe& probe) : probe(probe) {}
     bool on_reply(const Reply& reply) override {
-      done = reply.kind == ReplyKind::deleted || reply.kind == ReplyKind::not_found ||
-             reply.kind == ReplyKind::ok;
+      using enum ReplyKind;
+      done = reply.kind == deleted || reply.kind == not_found || reply.kind == ok ||
+             reply.kind == meta_done || reply.kind == meta_not_found;
       return true;
     }
     void on_value(std::string_view, std::uint32_t) override {}
@@ -152,9 +152,12 @@ class MemcachedServer::Probe final : MemcachedCall {
       send(*deletes_.emplace_back(std::make_unique<Delete>(*this)), "flush_all\r\n");
       return;
     }
-    for (const std::string& key : missed_.keys)
-      send(*deletes_.emplace_back(std::make_unique<Delete>(*this)),
-           fmt::format("delete {}\r\n", key));
+    std::string line;
+    for (const std::string& key : missed_.keys) {
+      line.clear();
+      (void)memcached::append_delete(key, line);
+      send(*deletes_.emplace_back(std::make_unique<Delete>(*this)), line);
+    }
   }
 
   void forgotten(bool done) {
@@ -183,6 +186,7 @@ bool MemcachedServer::away() const noexcept { return endpoints_.empty() || healt
 
 void MemcachedServer::configure(const std::shared_ptr<const Pool>& pool, const Server& server) {
   retired_ = false;
+  off_ = server.config.state == config::ServerState::down;
   endpoints_ = server.endpoints;
   health_ = server.health;
   board_ = pool->health;
@@ -215,12 +219,22 @@ MemcachedPipe& MemcachedServer::open() {
 
 // It is closed, and destroyed once that is safe.
 void MemcachedServer::remove(MemcachedPipe& pipe) {
+  for (Pipes* pipes : {&pipes_, &leaving_}) {
+    const auto found = std::ranges::find(*pipes, &pipe, &std::unique_ptr<MemcachedPipe>::get);
+    if (found == pipes->end()) continue;
+    std::unique_ptr<MemcachedPipe> owned = std::move(*found);
+    pipes->erase(found);
+    owned->close();
+    loop_.bury(std::move(owned));
+    return;
+  }
+}
+
+void MemcachedServer::distrust(MemcachedPipe& pipe) {
   const auto found = std::ranges::find(pipes_, &pipe, &std::unique_ptr<MemcachedPipe>::get);
   if (found == pipes_.end()) return;
-  std::unique_ptr<MemcachedPipe> owned = std::move(*found);
+  leaving_.push_back(std::move(*found));
   pipes_.erase(found);
-  owned->close();
-  loop_.bury(std::move(owned));
 }
 
 void MemcachedServer::failed(CallFailure failure) {
@@ -233,6 +247,7 @@ void MemcachedServer::failed(CallFailure failure) {
 
 // What other connections to it still owe will not come either.
 void MemcachedServer::fail_all() {
+  while (!leaving_.empty()) leaving_.back()->fail(CallFailure::away);
   while (!pipes_.empty()) pipes_.back()->fail(CallFailure::away);
 }
 
@@ -240,6 +255,12 @@ void MemcachedServer::missed_write(std::string_view key) {
   if (settings_.on_return != config::Memcached::OnReturn::distrust) return;
   backend_->memcached.missed.add(key);
   board_->lost(*health_, "a write did not reach it");
+}
+
+void MemcachedServer::missed_flush() {
+  if (settings_.on_return != config::Memcached::OnReturn::distrust) return;
+  backend_->memcached.missed.add_all();
+  board_->lost(*health_, "a flush_all did not reach it");
 }
 
 void MemcachedServer::found() {
@@ -252,19 +273,23 @@ void MemcachedServer::found() {
 }
 
 void MemcachedServer::on_tick() {
-  if (retired_ || !health_->away() || endpoints_.empty()) return;
+  if (retired_ || endpoints_.empty()) return;
+  const bool unknown = version() == 0 && pipes_.empty();
+  if (!health_->away() && (!unknown || off_)) return;
   if (probe_ && probe_->running()) return;
   auto& due = backend_->memcached.probe_due_ms;
   std::uint64_t at = due.load(std::memory_order_relaxed);
   const std::uint64_t now = loop_.now();
   const auto next = now + static_cast<std::uint64_t>(settings_.retry_interval.count());
   if (now < at || !due.compare_exchange_strong(at, next, std::memory_order_relaxed)) return;
+  if (!health_->away()) return (void)open();
   if (!probe_) probe_ = std::make_unique<Probe>(*this);
   probe_->start();
 }
 
 bool MemcachedServer::idle() const noexcept {
-  return std::ranges::all_of(pipes_, [](const auto& pipe) { return pipe->idle(); });
+  const auto idle = [](const auto& pipe) { return pipe->idle(); };
+  return std::ranges::all_of(pipes_, idle) && std::ranges::all_of(leaving_, idle);
 }
 
 std::size_t MemcachedServer::close_idle() {

@@ -119,8 +119,10 @@ class MemcachedServer {
 
   // A write of `key` failed, or went elsewhere: what the server holds under it is old.
   void missed_write(std::string_view key);
+  // The same of flush_all.
+  void missed_flush();
 
-  // Every tick: probes it when it is away and nobody else does.
+  // Every tick: probes it when it is away and nobody else does; asks who it is when nobody knows.
   void on_tick();
 
   // As of ServerConnections.
@@ -140,6 +142,8 @@ class MemcachedServer {
   [[nodiscard]] MemcachedPipe& pipe();
   [[nodiscard]] MemcachedPipe& open();
   void remove(MemcachedPipe& pipe);
+  // It may be out of step: it answers what it owes, and is asked nothing more.
+  void distrust(MemcachedPipe& pipe);
   void failed(CallFailure failure);
   void found();
   void fail_all();
@@ -153,12 +157,14 @@ class MemcachedServer {
   config::Memcached settings_;
   io::Milliseconds connect_timeout_ = 0, idle_timeout_ = 0;
   std::chrono::milliseconds response_timeout_{0};
-  std::vector<std::unique_ptr<MemcachedPipe>> pipes_;
+  using Pipes = std::vector<std::unique_ptr<MemcachedPipe>>;
+  Pipes pipes_, leaving_;
   std::unique_ptr<Probe> probe_;
   std::size_t next_pipe_ = 0;
   std::uint32_t turn_ = 0;  // new connections take the addresses of a name in turn
   std::uint32_t holders_ = 0;
   bool retired_ = false;
+  bool off_ = false;  // it is `down` in the configuration
 };
 
 }  // namespace clockwise::upstream

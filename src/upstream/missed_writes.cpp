@@ -15,6 +15,12 @@ void MissedWrites::add(std::string_view key) {
   add_locked(std::string(key));
 }
 
+void MissedWrites::add_all() {
+  const std::lock_guard lock(mutex_);
+  missed_ = {.keys = {}, .all = true};
+  bytes_ = 0;
+}
+
 MissedWrites::Taken MissedWrites::take() {
   const std::lock_guard lock(mutex_);
   bytes_ = 0;

@@ -19,6 +19,7 @@ class MissedWrites {
   static constexpr std::size_t kMostBytes = 4U << 20;
 
   void add(std::string_view key);
+  void add_all();
 
   struct Taken {
     std::unordered_set<std::string> keys;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <utility>
@@ -51,10 +52,14 @@ std::string check_request(const config::Health& rules, const config::Address& ad
       rules.method, rules.path, host_of(rules, address));
 }
 
-Probe::Probe(asio::io_context& io, const Server& server, const config::Health& rules, Done done)
+Probe::Probe(asio::io_context& io, const Server& server, const config::Health& rules,
+             config::Protocol protocol, Done done)
     : rules_(rules),
+      protocol_(protocol),
       endpoints_(server.endpoints),
-      request_(check_request(rules, server.config.address)),
+      request_(protocol == config::Protocol::memcached
+                   ? "version\r\n"
+                   : check_request(rules, server.config.address)),
       done_(std::move(done)),
       socket_(io),
       deadline_(io),
@@ -90,11 +95,28 @@ void Probe::connect_next(const Error& last) {
 }
 
 void Probe::send() {
-  asio::async_write(socket_, asio::buffer(request_),
-                    [self = shared_from_this()](const Error&, std::size_t) {
-                      // Also after an error: it may have answered before it closed.
-                      if (self->done_) self->read_head();
-                    });
+  asio::async_write(
+      socket_, asio::buffer(request_), [self = shared_from_this()](const Error&, std::size_t) {
+        // Also after an error: it may have answered before it closed.
+        if (!self->done_) return;
+        self->protocol_ == config::Protocol::memcached ? self->read_version() : self->read_head();
+      });
+}
+
+void Probe::read_version() {
+  asio::async_read_until(socket_, buffer_, '\n',
+                         [self = shared_from_this()](const Error& error, std::size_t size) {
+                           if (self->done_) self->on_version(error, size);
+                         });
+}
+
+void Probe::on_version(const Error& error, std::size_t size) {
+  constexpr std::string_view kBegin = "VERSION ";
+  if (error) return finish(false, "no answer: " + error.message());
+  const auto read = buffer_.data();
+  const std::string_view line(static_cast<const char*>(read.data()), size);
+  if (line.starts_with(kBegin)) return finish(true, {});
+  finish(false, "it does not tell its version");
 }
 
 void Probe::read_head() {

@@ -28,7 +28,9 @@ class Probe : public std::enable_shared_from_this<Probe> {
   using Done = std::function<void(bool passed, std::string why)>;
 
   // The addresses of the server are tried one after another until one takes the connection.
-  Probe(boost::asio::io_context& io, const Server& server, const config::Health& rules, Done done);
+  // One of memcached is asked for its version.
+  Probe(boost::asio::io_context& io, const Server& server, const config::Health& rules,
+        config::Protocol protocol, Done done);
 
   void start();
   void cancel();
@@ -40,6 +42,8 @@ class Probe : public std::enable_shared_from_this<Probe> {
 
   void connect_next(const Error& last);
   void send();
+  void read_version();
+  void on_version(const Error& error, std::size_t size);
   void read_head();
   void on_head();
   void read_body();
@@ -48,6 +52,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
   void close();
 
   const config::Health rules_;
+  const config::Protocol protocol_;
   std::vector<Endpoint> endpoints_;
   std::size_t next_endpoint_ = 0;
   std::string request_;

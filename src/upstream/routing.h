@@ -73,6 +73,16 @@ struct PoolCounters {
   const std::string name;
   metrics::PerWorker<metrics::PoolCells> cells;
   metrics::PerWorker<metrics::MemcachedCells> memcached;
+
+  // It has counted there: it spoke memcached once.
+  [[nodiscard]] bool memcached_used() const noexcept {
+    return memcached.sum([](const metrics::MemcachedCells& cells) {
+      std::uint64_t sum = cells.keys_digested.get();
+      for (const auto& results : cells.commands)
+        for (const metrics::Cell& cell : results) sum += cell.get();
+      return sum;
+    }) > 0;
+  }
 };
 
 // What the second store of a cache has counted, whichever pool used it.

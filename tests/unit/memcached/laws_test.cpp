@@ -253,6 +253,24 @@ TEST(WordsLaw, ALongLineCostsLinearTime) {
 }
 
 // RFC 4648, section 10; then what is lenient.
+RC_GTEST_PROP(Base64, WhatWasEncodedIsDecoded, (const std::string& octets)) {
+  std::string text;
+  append_base64(octets, text);
+  RC_ASSERT(text.size() == (octets.size() + 2) / 3 * 4);
+  std::string decoded(text.size(), 0);
+  decoded.resize(decode_base64(text, decoded.data()));
+  RC_ASSERT(decoded == octets);
+}
+
+TEST(Deleting, AKeyThatCannotStandInALineIsDeletedByItsBase64) {
+  std::string line;
+  EXPECT_FALSE(append_delete("plain\xff", line));
+  EXPECT_EQ(line, "delete plain\xff\r\n");
+  line.clear();
+  EXPECT_TRUE(append_delete("a\r\nflush_all", line));
+  EXPECT_EQ(line, "md YQ0KZmx1c2hfYWxs b\r\n");
+}
+
 TEST(Base64, DecodesAsTheServerDoes) {
   const struct {
     const char* text;
