@@ -176,7 +176,8 @@ bool Exchange::join_fetch(const cache::Wanted& wanted, const cache::Store::Found
 
 bool Exchange::try_again() { return ++cache_tries_ < kMostTries; }
 
-// The scratch of this event belongs to the fetch after this.
+// The scratch of this event belongs to the fetch after this. REQUIRES: look_up() has read what the
+// request asks.
 void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::ObjectRef& stale,
                            CacheFetch reason, bool reads) {
   // Where another proxy may have one that is newer, that is seen first.
@@ -194,7 +195,7 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
   fetch.use = view_->cache;
   fetch.cells = view_->cache_cells;
   fetch.fill = fill;
-  fetch.asked = asked();
+  if (wish_.control || wish_.authorization) fetch.asked = std::move(context_.asked);
   fetch.stale = stale;
   fetch.reader = reads ? this : nullptr;
   fetch.reason = reason;
