@@ -77,8 +77,7 @@ bool allowed_despite_authorization(const Directives& control) {
 std::optional<NotStored> refusal(const Asked& asked, const Answer& answer,
                                  const Settings& settings) {
   const Directives& control = answer.control;
-  const bool reads = asked.method == http::Method::get || asked.method == http::Method::head;
-  if (!reads || asked.has_body) return NotStored::method;
+  if (!http::is_read(asked.method) || asked.has_body) return NotStored::method;
   if (asked.control.no_store) return NotStored::request;
   const bool final = answer.status >= 200 && answer.status != 206 && answer.status != 304;
   const bool understood = one_of(kUnderstood, answer.status);
@@ -215,8 +214,7 @@ bool may_stand_in(const Terms& terms, std::int64_t now_ms) noexcept {
 
 bool invalidates(http::Method method, unsigned status) noexcept {
   using http::Method;
-  const bool safe = method == Method::get || method == Method::head || method == Method::options ||
-                    method == Method::trace;
+  const bool safe = http::is_read(method) || method == Method::options || method == Method::trace;
   return !safe && status >= 200 && status < 400;
 }
 

@@ -69,10 +69,15 @@ enum class Method : std::uint8_t {
   other
 };
 
+// GET or HEAD: what asks for a thing and does nothing to it (RFC 9110 9.3.1, 9.3.2).
+[[nodiscard]] constexpr bool is_read(Method m) noexcept {
+  return m == Method::get || m == Method::head;
+}
+
 // RFC 9110 9.2.2. PATCH, POST and unknown methods are not.
 [[nodiscard]] constexpr bool is_idempotent(Method m) noexcept {
-  return m == Method::get || m == Method::head || m == Method::put || m == Method::del ||
-         m == Method::options || m == Method::trace;
+  return is_read(m) || m == Method::put || m == Method::del || m == Method::options ||
+         m == Method::trace;
 }
 
 enum class BodyKind : std::uint8_t { none, length, chunked, until_close };

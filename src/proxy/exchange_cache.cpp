@@ -44,10 +44,6 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-bool reads(http::Method method) noexcept {
-  return method == http::Method::get || method == http::Method::head;
-}
-
 }  // namespace
 
 // --- what is asked ------------------------------------------------------------------------------
@@ -59,7 +55,7 @@ bool Exchange::ask_cache() {
   const http::RequestHead& head = context_.request;
   wish_ = cache::wish_of(session_->client().in().view(), head.fields);
   forwarded_ = Forwarded::method;
-  if (!reads(method_)) {
+  if (!http::is_read(method_)) {
     target_key_ = key_of(view_->cache.cache->key);
     target_authority_ = head.authority;
     target_uri_ = head.uri;

@@ -20,8 +20,8 @@ constexpr std::size_t kMostFailed = 1;
 // The rules for this request; null: it is not hedged.
 const config::Hedge* Exchange::hedging() const noexcept {
   const config::Pool& pool = view_->pool->config;
-  const bool safe = method_ == http::Method::get || method_ == http::Method::head;
-  if (!safe || request_body_.kind() != http::BodyKind::none || !pool.hedge) return nullptr;
+  if (!http::is_read(method_) || request_body_.kind() != http::BodyKind::none || !pool.hedge)
+    return nullptr;
   return &*pool.hedge;
 }
 

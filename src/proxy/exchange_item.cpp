@@ -39,7 +39,7 @@ constexpr std::size_t kMostUnpacked = 64U << 20;
 void Exchange::ask_item() {
   const config::Memcached& settings = view_->pool->config.memcached;
   asked_pool_ = true;
-  const bool reads = method_ == http::Method::get || method_ == http::Method::head;
+  const bool reads = http::is_read(method_);
   const bool writes = method_ == http::Method::put || method_ == http::Method::del;
   if (!reads && !(writes && settings.writable)) return refuse_item_method();
   if (!item_) item_ = std::make_unique<Item>(static_cast<ItemCall::Owner&>(*this));
@@ -328,7 +328,7 @@ void Exchange::pool_is_late() {
 
 // All text is static.
 void Exchange::item_unavailable(unsigned status, std::string_view text) {
-  const bool reads = method_ == http::Method::get || method_ == http::Method::head;
+  const bool reads = http::is_read(method_);
   if (reads && view_->fallback != nullptr) return go_to_fallback();
   reply(status, status == 504 ? "connection_timeout" : "destination_unavailable", text);
 }
