@@ -47,7 +47,6 @@ class Exchange final : upstream::ServerConnection::User,
                        Hedge::Owner,
                        ItemCall::Owner,
                        FillWatch::Owner,
-                       FillNudge::Owner,
                        SharedLookup::Owner {
  public:
   explicit Exchange(Context& context) noexcept : context_(context) {}
@@ -288,7 +287,7 @@ class Exchange final : upstream::ServerConnection::User,
   void fill_on();
   void fetch_failed(unsigned status, std::string_view proxy_status, std::string_view text);
   void fetch_cut();
-  void on_nudge() override;
+  void nudged();
   void end_fetch();
 
   // exchange_shared.cpp: a second store of the cache

@@ -233,6 +233,7 @@ void Exchange::await_fill() {
 
 void Exchange::on_fill() {
   context_.loop.refresh();
+  if (fetch_) return nudged();
   fill_changed();
 }
 
@@ -739,7 +740,7 @@ void Exchange::invalidate(std::string_view key) {
 void Exchange::leave_cache() {
   leave_fill();
   if (fetch_) {
-    fetch_->nudge->leave();
+    fetch_->watch->leave();
     if (fetch_->reader != nullptr) fetch_->reader->leads_ = nullptr;
     if (fetch_->items != nullptr) --fetch_->items->users;
     fetch_.reset();

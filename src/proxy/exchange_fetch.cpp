@@ -36,16 +36,16 @@ std::string tags_of(std::string_view octets, std::span<const http::FieldLine> fi
 void Exchange::take_on(Session& session, Fetch fetch) {
   session_ = &session;
   fetch_ = std::make_unique<Fetch>(std::move(fetch));
-  FillNudge::Owner& owner = *this;
-  fetch_->nudge =
-      std::make_shared<FillNudge>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
+  FillWatch::Owner& owner = *this;
+  fetch_->watch =
+      std::make_shared<FillWatch>(context_.loop, owner, fetch_->use.cache->store, fetch_->fill);
   view_ = fetch_->view;
   ++view_->users;
 }
 
 void Exchange::fetch(Session& session, Fetch fetch) {
   take_on(session, std::move(fetch));
-  fetch_->nudge->start();
+  fetch_->watch->fetch();
   if (fetch_->reader != nullptr) fetch_->reader->leads_ = this;
   started_ns_ = session.head_started_ns();
   request_open_ = true;
@@ -247,8 +247,7 @@ void Exchange::fetch_cut() {
 }
 
 // The last one who waited has left, or somebody has caught up.
-void Exchange::on_nudge() {
-  context_.loop.refresh();
+void Exchange::nudged() {
   const Fill& fill = *fetch_->fill;
   if (fill.followers() == 0 && session_->listener().draining()) return fetch_cut();
   if (fill.followers() == 0 && !fetch_->needs_nobody()) {

@@ -29,7 +29,7 @@ struct Fetch {
   upstream::CacheUse use;
   metrics::CacheCells* cells = nullptr;  // of `use`
   std::shared_ptr<cache::Fill> fill;
-  std::shared_ptr<FillNudge> nudge;
+  std::shared_ptr<FillWatch> watch;
   cache::Asked asked;          // by the request that began it
   cache::ObjectRef stale;      // that is validated, or would be replaced; may be null
   Exchange* reader = nullptr;  // that began it, while it waits; null in the background
