@@ -283,6 +283,7 @@ class Exchange final : upstream::ServerConnection::User,
   [[nodiscard]] bool keep_answer();
   void confirm_stored(const cache::Moments& moments);
   void not_shared(bool remember, bool too_large);
+  void skip_answer();
   void fill(std::size_t at);
   void fill_on();
   void fetch_failed(unsigned status, std::string_view proxy_status, std::string_view text);

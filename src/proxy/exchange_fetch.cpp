@@ -84,6 +84,7 @@ bool Exchange::keep_answer() {
   if (fetch_->stale && is_failure(head.status) &&
       cache::may_stand_in(fetch_->stale->terms(), now_ms())) {
     count_answer();
+    skip_answer();
     fetch_failed(502, "http_response_incomplete", "the server failed");
     return false;
   }
@@ -188,10 +189,23 @@ void Exchange::not_shared(bool remember, bool too_large) {
   if (takes) {
     reader->take_answer(*this);
   } else {
-    drop_server();
+    skip_answer();
   }
   store->pass(*fill, remember_ms, now_ms());
   end_fetch();
+}
+
+// Nobody reads it. Where all of it is here already, the connection can be used again; to wait for
+// the rest would cost more than a new one. REQUIRES: Context::response is its head.
+void Exchange::skip_answer() {
+  io::Buffer& in = server_->stream().in();
+  const std::size_t at = context_.response.size;
+  const auto part = response_body_.read(in.data() + at, in.size() - at);
+  if (!response_body_.done()) return drop_server();
+  in.consume(at + part.consumed);
+  const bool reusable = server_is_reusable();
+  count_answer();
+  release_server(reusable);
 }
 
 // What stands in the server's buffer from `at` on belongs to the body.

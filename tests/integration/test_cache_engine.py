@@ -394,6 +394,17 @@ class Behind(Caching):
                   answer("no-store", status=503), answer("max-age=60"))
         wait_until(lambda: self.get("/").text == "4", "the validation that succeeds")
 
+    def test_a_background_that_is_of_no_use_keeps_its_connection(self):
+        for what, said in (("not shared", answer("no-store", body=b"own")),
+                           ("failed", answer("no-store", status=503, body=b"failed"))):
+            with self.subTest(what):
+                self.site(workers=1, pool={"retry": {"attempts": 0}})
+                self.fill("/", answer("max-age=60, stale-while-revalidate=600", **STALE), said)
+                self.assertEqual(self.get("/").text, "1")
+                self.proxy.wait_metric(1, "clockwise_cache_revalidations_total")
+                self.get("/other")
+                self.assertEqual(self.origin.connections, 1)
+
     def test_no_client_is_needed_for_the_background(self):
         self.site()
         gate = self.gate(answer("max-age=60"))
