@@ -1,28 +1,27 @@
 #include "cache/purge.h"
 
-#include <algorithm>
-
+#include "http/authority.h"
 #include "http/octets.h"
 
 namespace clockwise::cache {
 namespace {
 
-// The authority in a key of the form scheme://authority/…; empty where it has another.
-std::string_view authority_of(std::string_view key) noexcept {
-  const std::size_t scheme = key.find(':');
-  if (!http::is_token(key.substr(0, scheme))) return {};
-  key.remove_prefix(std::min(scheme, key.size()));
-  if (!key.starts_with("://")) return {};
+// Whether a key of the form scheme://authority/… is of that host: on its port, or, where it names
+// none, on any.
+bool is_of_host(std::string_view key, std::string_view wanted) noexcept {
+  const std::string_view scheme = key.substr(0, key.find(':'));
+  if (wanted.empty() || !http::is_token(scheme)) return false;
+  key.remove_prefix(scheme.size());
+  if (!key.starts_with("://")) return false;
   key.remove_prefix(3);
-  return key.substr(0, key.find('/'));
-}
-
-bool is_host(std::string_view authority, std::string_view wanted) noexcept {
-  if (wanted.empty()) return false;
-  if (http::same_ignoring_case(authority, wanted)) return true;
-  const std::size_t port = authority.rfind(':');
-  if (port == std::string_view::npos || authority.ends_with(']')) return false;
-  return http::same_ignoring_case(authority.substr(0, port), wanted);
+  const std::string_view authority = key.substr(0, key.find('/'));
+  const std::string_view host = http::host_of(authority);
+  const std::string_view wanted_host = http::host_of(wanted);
+  if (!http::same_ignoring_case(host, wanted_host)) return false;
+  const std::string_view port = authority.substr(host.size());
+  const std::string_view wanted_port = wanted.substr(wanted_host.size());
+  return wanted_port.empty() || port == wanted_port ||
+         (http::is_default_port(port, scheme) && http::is_default_port(wanted_port, scheme));
 }
 
 bool has_tag(std::string_view tags, std::string_view wanted) noexcept {
@@ -39,7 +38,7 @@ bool PurgeRule::names_key(std::string_view key) const noexcept {
     case PurgeScope::prefix:
       return key.starts_with(text);
     case PurgeScope::host:
-      return is_host(authority_of(key), text);
+      return is_of_host(key, text);
     case PurgeScope::all:
       return true;
     case PurgeScope::tag:

@@ -66,6 +66,11 @@ std::string_view host_of(std::string_view authority) noexcept {
   return authority.substr(0, authority.find(':', closing));
 }
 
+bool is_default_port(std::string_view port, std::string_view scheme) noexcept {
+  return port.empty() || port == ":" || (port == ":80" && scheme == "http") ||
+         (port == ":443" && scheme == "https");
+}
+
 std::string_view site_of(std::string_view authority) noexcept {
   std::string_view host = host_of(authority);
   if (host.ends_with('.')) host.remove_suffix(1);

@@ -17,4 +17,8 @@ namespace clockwise::http {
 // The same without a dot at its end, for what is one site with it and without it.
 [[nodiscard]] std::string_view site_of(std::string_view authority) noexcept;
 
+// Of what stands behind host_of() (":80" and the like, or nothing): whether it is the port that the
+// scheme has anyway. An empty port is (RFC 3986 6.2.3).
+[[nodiscard]] bool is_default_port(std::string_view port, std::string_view scheme) noexcept;
+
 }  // namespace clockwise::http

@@ -68,12 +68,6 @@ void append_lower(std::string_view text, std::string& key) {
   copy_lower(text, key.data() + at);
 }
 
-// ":80" and the like; an empty port is the default one (RFC 3986 6.2.3).
-bool is_default_port(std::string_view port, std::string_view scheme) noexcept {
-  return port == ":" || (port == ":80" && scheme == "http") ||
-         (port == ":443" && scheme == "https");
-}
-
 void append_authority(const KeyParts& parts, std::string& key) {
   const std::string_view host = host_of(parts.host);
   const std::string_view port = parts.host.substr(host.size());

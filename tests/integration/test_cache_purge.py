@@ -60,6 +60,8 @@ class Purging(Caching):
         self.assert_purged(2, host="h.example")
         self.assert_stored("/a", host="other.example")
         self.assert_fetched("/b")
+        self.assert_purged(1, host="h.example:80")
+        self.assert_fetched("/b", "3")
 
     def test_by_tag(self):
         self.site()
