@@ -395,7 +395,7 @@ class ItemWrite final : public upstream::MemcachedCall {
 
   bool on_reply(const Reply& reply) override {
     stored_ = reply.kind == ReplyKind::stored;
-    return memcached::answers(Verb::set, reply.kind);
+    return memcached::answers(Verb::set, reply);
   }
   void on_value(std::string_view, std::uint32_t) override {}
   void on_answered() override {
