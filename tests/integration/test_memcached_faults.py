@@ -628,6 +628,8 @@ class Bounds(unittest.TestCase):
         with Cluster([server], listener={"timeouts": {"write": "300ms"}}) as proxy:
             with proxy.client(receive_buffer=4096) as client:
                 client.send(b"get k k k k k k k k k k\r\n")
+                wait_until(lambda: proxy.page().sum("clockwise_http_connections", listener="mc", state="active") == 1,
+                           "it is there")
                 wait_until(lambda: proxy.page().sum("clockwise_http_connections", listener="mc", state="active") == 0, "dropped")
 
     def test_a_command_that_is_never_finished_is_dropped_after_timeouts_body(self):
@@ -637,6 +639,94 @@ class Bounds(unittest.TestCase):
                     client.send(begun)
                     answer = client.rest()
                     self.assertIn(answer, (b"", b"SERVER_ERROR object too large for cache\r\n"))
+
+
+class Checks(unittest.TestCase):
+    HEALTH = {"health": {"interval": "100ms", "timeout": "200ms", "rise": 1, "fall": 2}}
+
+    def test_a_server_that_does_not_tell_its_version_is_down_until_it_does(self):
+        with Scripted("a") as server, Cluster([server], pool={**FAST, **self.HEALTH}) as proxy, proxy.client() as client:
+            wait_until(lambda: proxy.page().sum("clockwise_backend_health_checks_total", result="pass") >= 2, "it passes")
+            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
+            server.VERSION = b"SERVER_ERROR not now\r\n"
+            wait_until(lambda: proxy.page().sum("clockwise_backend_up", backend="a") == 0, "it is down")
+            asked = server.count(b"get")
+            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
+            self.assertEqual(client.ask(b"set k 0 0 1\r\nx\r\n"), b"SERVER_ERROR a away\r\n")
+            self.assertEqual(server.count(b"get"), asked)
+            del server.VERSION
+            wait_until(lambda: proxy.page().sum("clockwise_backend_up", backend="a") == 1, "it is back")
+            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
+            self.assertEqual(server.count(b"get"), asked + 1)
+
+    def test_the_log_tells_when_a_server_goes_and_comes(self):
+        server = Scripted("a")
+        with Cluster([server], pool=FAST) as proxy, proxy.client() as client:
+            client.ask(b"get k\r\n")
+            server.close()
+            for _ in range(4):
+                client.ask(b"get k\r\n")
+            proxy.wait_log(r"pool items: server a is down: 3 requests in a row failed")
+            with Scripted("a", port=server.port):
+                proxy.wait_log(r"pool items: server a is back: it answers again")
+
+
+class Counting(unittest.TestCase):
+    def test_commands_are_counted_by_what_came_of_them(self):
+        answers = {b"get": b"VALUE k 0 1\r\nx\r\nEND\r\n", b"set": b"STORED\r\n", b"add": b"NOT_STORED\r\n",
+                   b"delete": b"NOT_FOUND\r\n", b"incr": b"5\r\n", b"touch": b"SERVER_ERROR no\r\n"}
+        with Scripted("a", lambda line, data, peer: answers[line.split()[0]]) as server, \
+                Cluster([server]) as proxy, proxy.client() as client:
+            client.ask(b"get k l\r\nset k 0 0 1\r\nx\r\nadd k 0 0 1\r\nx\r\ndelete k\r\nincr k 1\r\ntouch k 0\r\nbogus\r\n")
+            page = proxy.page()
+            counted = {(labels["command"], labels["result"]): value for labels, value in
+                       page.series("clockwise_memcached_commands_total", pool="items") if value}
+            self.assertEqual(counted, {("get", "hit"): 1, ("get", "miss"): 1, ("set", "stored"): 1, ("add", "not_stored"): 1,
+                                       ("delete", "miss"): 1, ("incr", "hit"): 1, ("touch", "error"): 1})
+            codes = {labels["code"]: value for labels, value in
+                     page.series("clockwise_http_requests_total", listener="mc") if value}
+            self.assertEqual(codes, {"2xx": 6, "4xx": 1, "5xx": 1})  # with the mn behind them
+            self.assertEqual(page.sum("clockwise_http_requests_in_flight", listener="mc"), 0)
+
+    def test_a_server_in_the_api(self):
+        with Scripted("a") as server, Cluster([server]) as proxy, proxy.client() as client:
+            client.ask(b"get k\r\n")
+            self.assertEqual(proxy.page().sum("clockwise_backend_connections", backend="a"), 1)
+            server.close()
+            for _ in range(4):
+                client.ask(b"get k\r\n")
+            self.assertIn("3 requests in a row failed", str(proxy.state("a")))
+
+
+class Pools(unittest.TestCase):
+    def test_a_multiget_over_pools_that_routes_name_by_prefix(self):
+        def echo(name):
+            def handler(line, data, peer):
+                if not line.startswith(b"get"):
+                    return b"STORED\r\n"
+                return b"".join(b"VALUE %s 0 1\r\n%s\r\n" % (key, name) for key in line.split()[1:]) + b"END\r\n"
+            return handler
+        with Scripted("a", echo(b"a")) as a, Scripted("b", echo(b"b")) as b:
+            more = {"sessions": {"protocol": "memcached", "servers": [b.entry()]}}
+            routes = [{"match": {"key_prefix": "s:"}, "pool": "sessions"}]
+            cluster = Cluster([a], listener={"routes": routes})
+            document = cluster.document([a])
+            document["pools"].update(more)
+            cluster.write(document)
+            with cluster as proxy, proxy.client() as client:
+                self.assertEqual(client.ask(b"get s:1 x s:2 y s:1\r\n"), b"".join(
+                    b"VALUE %s 0 1\r\n%s\r\n" % pair for pair in ((b"s:1", b"b"), (b"x", b"a"), (b"s:2", b"b"),
+                                                                  (b"y", b"a"), (b"s:1", b"b"))) + b"END\r\n")
+                client.set(b"s:1", b"x")
+                client.set(b"x", b"x")
+                self.assertEqual((a.count(b"set x"), a.count(b"set"), b.count(b"set s:1"), b.count(b"set")), (1, 1, 1, 1))
+
+    def test_several_connections_to_a_server(self):
+        with Scripted("a") as server, Cluster([server], memcached={"server_connections": 4}) as proxy, \
+                proxy.client() as client:
+            for n in range(20):
+                self.assertEqual(client.ask(b"get k%d\r\n" % n), b"END\r\n")
+            self.assertEqual(server.connections, 4)
 
 
 class Stopping(unittest.TestCase):

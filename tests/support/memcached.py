@@ -186,6 +186,7 @@ class Scripted:
     asks who it is, `connections` counts what was accepted.
     """
 
+    VERSION = b"VERSION 1.6.18\r\n"
     SETTINGS = b"STAT item_size_max 1048576\r\nEND\r\n"
 
     def __init__(self, name="scripted", handler=None, port=0):
@@ -257,7 +258,7 @@ class Scripted:
 
     def _reply(self, line, stream, peer):
         if line == b"version":
-            return b"VERSION 1.6.18\r\n"
+            return self.VERSION
         if line == b"stats settings":
             return self.SETTINGS
         with self.lock:
