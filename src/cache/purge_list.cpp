@@ -172,6 +172,7 @@ std::optional<PurgeList> PurgeList::unpack(std::string_view packed) {
     one.rule.soft = soft == 1;
     if (one.rule.scope == PurgeScope::all && !one.rule.text.empty()) return std::nullopt;
     if (!list.rules_.empty() && !is_before(list.rules_.back(), one)) return std::nullopt;
+    if (list.is_forgotten(one)) return std::nullopt;
     list.octets_ += octets_of(one);
     list.rules_.push_back(std::move(one));
   }
