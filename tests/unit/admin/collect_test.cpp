@@ -62,8 +62,13 @@ TEST_F(MetricsTest, SendsTheExactContentType) {
 
 TEST_F(MetricsTest, EveryMetricOfTheCatalogueIsOnTheFirstPage) {
   const std::string text = page();
-  for (const metrics::Metric& metric : metrics::catalogue())
+  for (const metrics::Metric& metric : metrics::catalogue()) {
+    // Those of what this configuration has not.
+    if (metric.name.starts_with("clockwise_memcached_") ||
+        metric.name.starts_with("clockwise_cache_shared_"))
+      continue;
     EXPECT_THAT(text, HasSubstr("# TYPE " + std::string(metric.name) + " "));
+  }
 }
 
 TEST_F(MetricsTest, PassesTheLinter) {
