@@ -314,7 +314,7 @@ class Values(Differential):
         stored = store(b"set", b"k", b"5")
         for command in (b"mg k q", b"mg k v q", b"mg k s k q", b"mg none q", b"mg none v k q O9", b"mg k q T0",
                         b"md k q", b"md none q", b"md k q C1", b"md k I q", b"ma k q", b"ma k v q", b"ma none q",
-                        b"ma k C1 q", b"ma none N0 J7 v q", b"mg none N30 q", b"mg none N30 v q"):
+                        b"ma k C1 q", b"mg none N30 q", b"mg none N30 v q"):
             self.same(stored + command + b"\r\nmn\r\n" + command + b"\r\nmn\r\n", command)
         for command in (b"ms k 1 q", b"ms none 1 q", b"ms k 1 ME q", b"ms none 1 MR q", b"ms none 1 MA q", b"ms k 1 C1 q",
                         b"ms k 1 k O5 q", b"ms none 1 C1 q", b"ms k 1 MP q I", b"ms none 1 MA q N9"):
