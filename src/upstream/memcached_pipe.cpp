@@ -91,10 +91,10 @@ void MemcachedPipe::ask(MemcachedCall& call, const MemcachedRequest& request) {
 
 void MemcachedPipe::push(Owed owed, std::string_view line, std::string_view data,
                          std::span<const std::string_view> more) {
-  const std::size_t before = out_.size();
+  const std::size_t begun = out_.size();
   out_.append(line).append(data);
   for (const std::string_view piece : more) out_.append(piece);
-  owed.size = static_cast<std::uint32_t>(out_.size() - before);
+  owed.size = static_cast<std::uint32_t>(out_.size() - begun);
   if (owed.call != nullptr) {
     owed.call->pipe_ = this;
     owed.call->number_ = first_ + calls_.size();

@@ -111,7 +111,7 @@ class MemcachedServer::Probe final : MemcachedCall {
 
  private:
   struct Delete final : MemcachedCall {
-    explicit Delete(Probe& probe) : probe(probe) {}
+    explicit Delete(Probe& owner) : probe(owner) {}
     bool on_reply(const Reply& reply) override {
       using enum ReplyKind;
       done = reply.kind == deleted || reply.kind == not_found || reply.kind == ok ||

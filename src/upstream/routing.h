@@ -76,9 +76,9 @@ struct PoolCounters {
 
   // It has counted there: it spoke memcached once.
   [[nodiscard]] bool memcached_used() const noexcept {
-    return memcached.sum([](const metrics::MemcachedCells& cells) {
-      std::uint64_t sum = cells.keys_digested.get();
-      for (const auto& results : cells.commands)
+    return memcached.sum([](const metrics::MemcachedCells& one) {
+      std::uint64_t sum = one.keys_digested.get();
+      for (const auto& results : one.commands)
         for (const metrics::Cell& cell : results) sum += cell.get();
       return sum;
     }) > 0;
