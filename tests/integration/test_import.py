@@ -102,6 +102,12 @@ def imported(path, folder, *arguments):
     return out, result.stderr
 
 
+def served(config, ports, folder):
+    """The proxy on an imported configuration, whose admin address is made a free one."""
+    config.write_text(config.read_text().replace("127.0.0.1:9901", f"127.0.0.1:{free_port()}"))
+    return Peer([BINARY, "serve", "-c", str(config)], ports, folder)
+
+
 def owners(config, pool, keys):
     """address of the owner by `clockwise lookup`, for each key."""
     command = [BINARY, "lookup", "-c", str(config), "--pool", pool, "-"]
@@ -215,12 +221,16 @@ class Memcached:
                 return
             threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
 
+    OTHER = {b"version": b"VERSION 1.6.18\r\n", b"stats": b"END\r\n", b"mn": b"MN\r\n"}  # asked by a proxy
+
     def serve(self, peer):
         value = self.address.encode()
         with peer, peer.makefile("rb") as stream:
             for line in stream:
-                key = line.split()[1]
-                peer.sendall(b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (key, len(value), value))
+                verb, *words = line.split()
+                unique = b" 1" if verb == b"gets" else b""
+                peer.sendall(self.OTHER.get(verb) or b"VALUE %s 0 %d%s\r\n%s\r\nEND\r\n"
+                             % (words[0], len(value), unique, value))
 
 
 def read_value(stream):
@@ -235,6 +245,34 @@ def cache_keys(count=KEYS):
     """Keys as memcached clients send them: tags in braces, UTF-8, short ones."""
     shapes = ["user:{}", "{{tag{}}}rest", "pre{{{}}}post", "ключ:{}", "/page/{}?a=b", "{}", "a{{b{}", "x{{}}{}"]
     return [shapes[i % len(shapes)].format(i).encode() for i in range(count)]
+
+
+@needs("nginx", "nginx-light")
+class NginxMemcached(Comparison):
+    def test_every_item_is_asked_for_where_nginx_asks(self):
+        servers = [Memcached() for _ in range(4)]
+        for server in servers:
+            self.addCleanup(server.close)
+        lines = " ".join(f"server {server.address};" for server in servers)
+        port = free_port()
+        path = self.file("nginx.conf", f"daemon off; pid {self.folder}/pid; error_log stderr; worker_processes 1;\n"
+                         "events { worker_connections 512; }\n"
+                         "http { access_log off; keepalive_requests 100000;\n"
+                         + "".join(f"{kind}_temp_path {self.folder}/{kind};\n"
+                                   for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+                         + f"upstream mc {{ hash $memcached_key consistent; {lines} keepalive 8; }}\n"
+                         f"server {{ listen 127.0.0.1:{port}; location / {{\n"
+                         f"memcached_connect_timeout {DEADLINE:.0f}s; memcached_read_timeout {DEADLINE:.0f}s;\n"
+                         "set $memcached_key \"$uri?$args\"; memcached_pass mc; } } }\n")
+        config, notes = imported(path, self.folder)
+        self.assertNotIn("keys will move", notes)
+        # Of a key with a % nginx hashes the plain form, as a note says.
+        keys = [key for key in uris() if b"%" not in key]
+        requests = [http_request(key) for key in keys]
+        with Peer([program("nginx"), "-p", self.folder, "-c", str(path)], [port], self.folder):
+            chosen = ask_all(port, requests, read_http)
+        with served(config, [port], self.folder):
+            self.same(keys, chosen, ask_all(port, requests, read_http))
 
 
 @needs("nutcracker", "nutcracker")
@@ -254,7 +292,7 @@ class Nutcracker(Comparison):
         text, ports = "", {}
         for name, settings in pools.items():
             ports[name] = free_port()
-            text += f"{name}:\n  listen: 127.0.0.1:{ports[name]}\n  timeout: 5000\n"
+            text += f"{name}:\n  listen: 127.0.0.1:{ports[name]}\n  timeout: {1000 * DEADLINE:.0f}\n"
             text += "".join(f"  {key}: {json.dumps(value)}\n" for key, value in settings.items()
                             if key in ("hash", "distribution", "hash_tag"))
             text += "  servers:\n"
@@ -272,11 +310,16 @@ class Nutcracker(Comparison):
         keys = cache_keys()
         command = [program("nutcracker"), "-c", str(path), "-a", "127.0.0.1", "-s", str(free_port()), "-v", "0",
                    "-p", f"{self.folder}/pid"]
+        requests, chosen = [b"get %s\r\n" % key for key in keys], {}
         with Peer(command, ports.values(), self.folder):
             for pool, port in ports.items():
                 with self.subTest(pool=pool):
-                    chosen = ask_all(port, [b"get %s\r\n" % key for key in keys], read_value)
-                    self.same(keys, chosen, owners(config, pool, keys))
+                    chosen[pool] = ask_all(port, requests, read_value)
+                    self.same(keys, chosen[pool], owners(config, pool, keys))
+        with served(config, ports.values(), self.folder):
+            for pool, port in ports.items():
+                with self.subTest(served=pool):
+                    self.same(keys, chosen[pool], ask_all(port, requests, read_value))
 
 
 @needs("haproxy", "haproxy")
