@@ -18,6 +18,10 @@ foreach(folder ${test_folders})
     target_include_directories(${module}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     # What is tested is optimised as it ships; to optimise the tests would take a third of the build.
     target_compile_options(${module}_test PRIVATE -O0 -U_FORTIFY_SOURCE)
+    list(LENGTH sources count)
+    if(count GREATER 2)
+      clockwise_precompile(${module}_test ${CLOCKWISE_TEST_HEADERS})
+    endif()
     gtest_discover_tests(${module}_test TEST_PREFIX ${module}. DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT 120)
   endif()
