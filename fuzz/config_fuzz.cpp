@@ -33,7 +33,7 @@ void check(const Loaded& loaded) {
   for (const Listener& listener : loaded.config.listeners)
     require(loaded.config.pool(listener.pool) != nullptr);
   for (const Pool& pool : loaded.config.pools) {
-    bool weighted = false;
+    bool weighted = pool.fallback.has_value();  // where no server takes keys
     for (const Server& server : pool.servers) {
       require(!server.name.empty() && !server.address.text.empty());
       require(server.weight >= 0 && server.weight <= 10'000);
