@@ -104,18 +104,15 @@ void Probe::send() {
 }
 
 void Probe::read_version() {
-  asio::async_read_until(socket_, buffer_, '\n',
-                         [self = shared_from_this()](const Error& error, std::size_t size) {
-                           if (self->done_) self->on_version(error, size);
+  asio::async_read_until(socket_, asio::dynamic_buffer(body_, kMostHead), '\n',
+                         [self = shared_from_this()](const Error& error, std::size_t) {
+                           if (self->done_) self->on_version(error);
                          });
 }
 
-void Probe::on_version(const Error& error, std::size_t size) {
-  constexpr std::string_view kBegin = "VERSION ";
+void Probe::on_version(const Error& error) {
   if (error) return finish(false, "no answer: " + error.message());
-  const auto read = buffer_.data();
-  const std::string_view line(static_cast<const char*>(read.data()), size);
-  if (line.starts_with(kBegin)) return finish(true, {});
+  if (body_.starts_with("VERSION ")) return finish(true, {});
   finish(false, "it does not tell its version");
 }
 

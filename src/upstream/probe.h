@@ -43,7 +43,7 @@ class Probe : public std::enable_shared_from_this<Probe> {
   void connect_next(const Error& last);
   void send();
   void read_version();
-  void on_version(const Error& error, std::size_t size);
+  void on_version(const Error& error);
   void read_head();
   void on_head();
   void read_body();

@@ -642,21 +642,25 @@ class Bounds(unittest.TestCase):
 
 
 class Checks(unittest.TestCase):
-    HEALTH = {"health": {"interval": "100ms", "timeout": "200ms", "rise": 1, "fall": 2}}
+    HEALTH = {"health": {"interval": "200ms", "timeout": "200ms", "rise": 1, "fall": 2}}
 
     def test_a_server_that_does_not_tell_its_version_is_down_until_it_does(self):
-        with Scripted("a") as server, Cluster([server], pool={**FAST, **self.HEALTH}) as proxy, proxy.client() as client:
-            wait_until(lambda: proxy.page().sum("clockwise_backend_health_checks_total", result="pass") >= 2, "it passes")
-            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
+        with Scripted("a") as server, Scripted("b") as other, \
+                Cluster([server, other], pool={**FAST, **self.HEALTH}) as proxy, proxy.client() as client:
+            key, = proxy.keys_of("a")
+            get = b"get " + key + b"\r\n"
+            wait_until(lambda: proxy.page().sum("clockwise_backend_health_checks_total", backend="a", result="pass") >= 2,
+                       "it passes")
+            self.assertEqual(client.ask(get), b"END\r\n")
             server.VERSION = b"SERVER_ERROR not now\r\n"
             wait_until(lambda: proxy.page().sum("clockwise_backend_up", backend="a") == 0, "it is down")
             asked = server.count(b"get")
-            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
-            self.assertEqual(client.ask(b"set k 0 0 1\r\nx\r\n"), b"SERVER_ERROR a away\r\n")
+            self.assertEqual(client.ask(get), b"END\r\n")
+            self.assertEqual(client.ask(b"set " + key + b" 0 0 1\r\nx\r\n"), b"SERVER_ERROR a away\r\n")
             self.assertEqual(server.count(b"get"), asked)
             del server.VERSION
             wait_until(lambda: proxy.page().sum("clockwise_backend_up", backend="a") == 1, "it is back")
-            self.assertEqual(client.ask(b"get k\r\n"), b"END\r\n")
+            self.assertEqual(client.ask(get), b"END\r\n")
             self.assertEqual(server.count(b"get"), asked + 1)
 
     def test_the_log_tells_when_a_server_goes_and_comes(self):

@@ -207,13 +207,13 @@ class Deadlines(Base):
             exchange.reply(200, str(len(exchange.read_body())).encode())
 
         origin = Origin(handler, name="a", receive_buffer=65536)
-        proxy = self.site([origin], listener={"timeouts": {"body": "300ms"}}, pool={"timeouts": {"response": "20s"}})
+        proxy = self.site([origin], listener={"timeouts": {"body": "1s"}}, pool={"timeouts": {"response": "20s"}})
         for framing in ("length", "chunked"):
             go.clear()
             with self.subTest(framing=framing), wire.Connection(proxy.web) as connection:
                 pusher = threading.Thread(target=self.push, args=(connection, framing, 32 * MIB), daemon=True)
                 pusher.start()
-                self.assertTrue(says_nothing(connection, 1), "the client is blamed")
+                self.assertTrue(says_nothing(connection, 2), "the client is blamed")
                 go.set()
                 self.assertEqual(connection.response().text, str(32 * MIB))
                 pusher.join(20)

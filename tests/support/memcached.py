@@ -191,7 +191,7 @@ class Scripted:
 
     def __init__(self, name="scripted", handler=None, port=0):
         self.name = name
-        self.handler = handler or (lambda line, data, peer: b"END\r\n")
+        self.handler = handler or (lambda line, data, peer: END if line == b"mn" else b"END\r\n")
         self.listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self.listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
