@@ -164,9 +164,11 @@ Verdict judge(const Asked& asked, const Answer& answer, const Moments& moments,
   const auto told = told_lifetime(answer, moments);
   const auto guessed = told ? std::nullopt : guessed_lifetime(answer, moments, settings);
   verdict.terms.lifetime = narrow(told.value_or(guessed.value_or(0)));
-  // What is stale at once is still worth keeping when the origin can confirm it.
+  // What is stale at once is still worth keeping when the origin can confirm it, or has said that
+  // it may be given all the same. Our own stale_if_error is no reason: it would keep everything.
   const bool worth = verdict.terms.lifetime > verdict.terms.initial_age ||
-                     verdict.terms.has_validator || verdict.terms.stale_while_revalidate > 0;
+                     verdict.terms.has_validator || verdict.terms.stale_while_revalidate > 0 ||
+                     (answer.control.stale_if_error.value_or(0) > 0 && !verdict.terms.never_stale);
   const bool may = told || guessed || answer.control.is_public || answer.control.no_cache ||
                    one_of(kHeuristic, answer.status);
   if (!worth || !may) verdict.refused = NotStored::lifetime;

@@ -15,8 +15,10 @@ void PurgeLog::add(const PurgeRule& rule, std::int64_t now_ms) {
   auto list = std::make_shared<PurgeList>(*list_);
   list->add(rule, now_ms);
   list_ = std::move(list);
-  if (rule.scope == PurgeScope::url && !rule.soft && keys_.size() < kMostKeys)
+  if (rule.scope == PurgeScope::url && !rule.soft && keys_.size() < kMostKeys) {
     keys_.push_back(rule.text);
+    has_keys_.store(true, std::memory_order_release);
+  }
   changes_.fetch_add(1, std::memory_order_release);
 }
 
@@ -55,6 +57,7 @@ PurgeList::Effect PurgeLog::on(const Entry& entry, std::int64_t now_ms) const {
 
 std::vector<std::string> PurgeLog::take_keys() {
   const std::lock_guard lock(mutex_);
+  has_keys_.store(false, std::memory_order_relaxed);
   return std::exchange(keys_, {});
 }
 

@@ -37,7 +37,9 @@ class PurgeLog {
   }
   [[nodiscard]] PurgeList::Effect on(const Entry& entry, std::int64_t now_ms) const;
 
-  // The keys of purged URLs that nobody has taken yet, to be deleted from the shared store.
+  // The keys of purged URLs that nobody has taken yet, to be deleted from the shared store before
+  // anything that was fetched since is written there.
+  [[nodiscard]] bool has_keys() const noexcept { return has_keys_.load(std::memory_order_acquire); }
   [[nodiscard]] std::vector<std::string> take_keys();
 
  private:
@@ -46,6 +48,7 @@ class PurgeLog {
   mutable std::mutex mutex_;  // the rest, but for what is atomic
   std::shared_ptr<const PurgeList> list_;
   std::vector<std::string> keys_;
+  std::atomic<bool> has_keys_{false};
   std::deque<std::pair<std::int64_t, std::string>> doubtful_;  // by time
   std::atomic<std::int64_t> last_doubt_ms_{0};
   std::atomic<std::uint64_t> changes_{0};

@@ -303,11 +303,8 @@ void MemcachedSession::go_on() {
   if (ending_) return;
   if (!wants_more_) return has_room() ? go_on_soon() : wait_for_room();
   if (!client_->read_begun()) client_->release_empty_block();
-  // Whoever waits for answers hardly sends anything before it has them.
-  if (commands_.empty() && out_.empty())
-    client_->read_soon();
-  else
-    client_->watch_idle();
+  // Whoever waits for answers hardly sends anything before it has them, nor at once when it has.
+  client_->watch_idle();
   if (unused() && !is_linked()) {
     waits_since_ns_ = listener_.context().loop.now_ns();
     listener_.now_idle(*this, false);

@@ -140,6 +140,7 @@ SharedLookup::~SharedLookup() {
 }
 
 bool SharedLookup::start(std::string_view key, bool waits) {
+  store_.remove_purged();
   const config::Cache& settings = store_.config();
   key_ = key;
   place_.item.key = cache::entry_key(settings.pool_namespace, key);

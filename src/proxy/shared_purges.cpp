@@ -161,15 +161,14 @@ void SharedPurges::pack() {
   changes_ = log().changes();
   const auto list = log().list();
   packed_ = list->pack();
-  sum_ = crc32c(packed_);
+  // Not of the whole: with its own sum at the end, every list has the same.
+  sum_ = crc32c(std::string_view(packed_).substr(0, packed_.size() - sizeof(sum_)));
   empty_ = list->empty();
 }
 
 void SharedPurges::on_tick() {
   apply_waiting();
-  for (const std::string& key : log().take_keys())
-    store_.remove(cache::entry_key(store_.config().pool_namespace, key),
-                  cache::EvictionReason::purged);
+  store_.remove_purged();
   const io::Milliseconds now = store_.context().loop.now();
   const bool changed = log().changes() != changes_;
   if (!changed && now < due_) return;

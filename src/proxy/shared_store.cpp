@@ -186,6 +186,13 @@ void SharedStore::remove(std::string_view key, cache::EvictionReason reason) {
   if (before != nullptr && before != &home) remove_at(*before, key, reason);
 }
 
+void SharedStore::remove_purged() {
+  cache::PurgeLog& log = *cache_->purges;
+  if (!log.has_keys()) return;
+  for (const std::string& key : log.take_keys())
+    remove(cache::entry_key(config().pool_namespace, key), cache::EvictionReason::purged);
+}
+
 void SharedStore::remove_at(MemcachedServer& server, std::string_view key,
                             std::optional<cache::EvictionReason> reason) {
   std::string line = "delete ";

@@ -54,6 +54,8 @@ class SharedStore {
   void write(std::unique_ptr<SharedWrite> write);
   // What `key` names is not to be used any more, for this reason.
   void remove(std::string_view key, cache::EvictionReason reason);
+  // The same for URLs that were purged since. Before what is fetched anew may be written.
+  void remove_purged();
   // Nobody needs to wait for it any more.
   void release(const SharedItem& item);
 

@@ -72,7 +72,7 @@ class Sharing(Shared):
         gone = self.at(1).get("/c")
         self.assertEqual((gone.status, gone.text), (404, "none"))
         self.put("/d", answer(LONG, body=b""))
-        self.assert_shared("/d", "")
+        self.assert_shared("/d", "", at=1)
         self.assertEqual([self.asked(t) for t in ("/a", "/b", "/c", "/d")], [1] * 4)
 
     def test_a_body_whose_length_nobody_tells(self):
@@ -196,10 +196,7 @@ class Large(Shared):
     def parts_of(self, target, server=0):
         """Keys of the items that begin with that of the target."""
         key = entry_key(target)
-        dump = self.servers[server].ask(b"lru_crawler metadump all\r\n")
-        while not dump.endswith(b"END\r\n"):
-            dump = self.servers[server].ask(b"lru_crawler metadump all\r\n")
-        keys = [line.split(b" ")[0][4:].replace(b"%3A", b":") for line in dump.splitlines() if line.startswith(b"key=")]
+        keys = [line.split(b" ")[0][4:].replace(b"%3A", b":") for line in self.servers[server].dump()]
         return [k for k in keys if k.startswith(key + b":")]
 
     def test_an_answer_above_the_item_size_is_split(self):
@@ -245,16 +242,16 @@ class Large(Shared):
         self.at(1).assert_fetched("/a", body.decode())
 
     def test_what_would_take_too_many_parts_stays_here(self):
-        self.share(2, [self.enterContext(Memcached("m1", "-I", "16k"))])
+        self.share(2, [self.enterContext(Memcached("m1", "-I", "512k"))], cache={"max_object": "64m"})
         self.nodes[0].wait_metric(1, "clockwise_backend_connections_opened_total", backend="m1")
-        body = body_of(2 * MIB)
+        body = body_of(34 * MIB)
         self.at(0).fill("/a", answer(LONG, body=body))
         self.wait_written(1, result="too_large")
         self.assert_stored("/a", body.decode())
         self.wait_gone("/a")
         self.at(1).assert_fetched("/a", body.decode())
-        self.put("/b", answer(LONG, body=body_of(200 * KIB)))
-        self.assert_shared("/b", body_of(200 * KIB).decode(), at=1)
+        self.put("/b", answer(LONG, body=body_of(700 * KIB)))
+        self.assert_shared("/b", body_of(700 * KIB).decode(), at=1)
         self.assertEqual(self.nodes[0].page().sum("clockwise_cache_admissions_rejected_total", tier="memcached"), 1)
 
     def test_what_is_too_large_for_one_of_the_proxies(self):
@@ -297,6 +294,7 @@ class Validating(Shared):
     def test_a_newer_one_there_spares_the_validation(self):
         self.share()
         self.put("/a", answer("max-age=60", **STALE), not_modified("max-age=60", etag='"v1"'))
+        self.wait_clock(1.1)  # what is of the same second may be the same answer
         self.at(1).get("/a")
         self.wait_written(1, node=1)
         self.assert_shared("/a", at=0)
@@ -372,11 +370,13 @@ class Stampede(Shared):
         self.put("/a", answer(LONG, vary="Foo"), headers={"Foo": "0"})
         gate = self.gate(answer(LONG, vary="Foo"))
         self.says("/a", gate)
-        crowds = [self.at(node).crowd(10, "/a", {"Foo": "1"}) for node in (0, 1)]
+        crowds = [self.at(0).crowd(10, "/a", {"Foo": "1"})]
+        self.wait_asked("/a", 2)  # the first proxy has the lease
+        crowds.append(self.at(1).crowd(10, "/a", {"Foo": "1"}))
         self.looked(1, 3)
         gate.open()
         self.assertEqual({c.response().text for crowd in crowds for c in crowd}, {"1"})
-        self.assertEqual(self.asked("/a"), 1)
+        self.assertEqual(self.asked("/a"), 2)
 
     def test_who_waits_goes_on_when_there_is_nothing_to_wait_for(self):
         self.share(2, cache={"pool_wait": "600s"})
@@ -384,14 +384,15 @@ class Stampede(Shared):
             with self.subTest(number):
                 target = f"/{number}"
                 gate = self.gate(said)
-                self.says(target, gate, answer("no-store"))
+                again = [reset] if said is reset else []  # who is cut off before an answer tries once more
+                self.says(target, gate, *again, answer("no-store"))
                 first = self.at(0).start(target)
                 self.wait_asked(target, 1)
                 before = self.nodes[1].page().sum("clockwise_memcached_commands_total", command="get", result="hit")
                 second = self.at(1).start(target)
                 self.looked(1, before + 1)
                 gate.open()
-                self.assertEqual(second.response().text, "2")
+                self.assertEqual(second.response().text, "3" if again else "2")
                 first.response()
 
     def test_nobody_waits_for_ever(self):
@@ -565,8 +566,11 @@ class Failing(Shared):
                 self.proxy.admin("/api/v1/caches/store/purge", method="POST", body='{"all": true}')
                 got = self.get("/a")
                 self.assertEqual((got.status, got.text), (200, "1"))
-        self.stands = good
-        wait_until(lambda: self.get("/a").text == "foreign", "the good one is taken")
+
+        def is_taken():
+            self.stands = entry("/a")  # the purges concern what was fetched before, and a moment longer
+            return self.get("/a").text == "foreign"
+        wait_until(is_taken, "a good one is taken")
 
     def test_one_bad_server_concerns_its_keys_only(self):
         servers = [self.enterContext(Memcached("m1")), Memcached("m2")]
@@ -653,7 +657,7 @@ class Purged(Shared):
         self.assert_shared("/a", "3", at=self.another())
 
     def test_while_the_pool_does_not_answer(self):
-        self.share(2, cache={"pool_budget": "50ms"})
+        self.share(2, cache={"pool_budget": "500ms"})
         self.put("/a", answer(LONG, cache_tag="news"))
         self.servers[0].freeze()
         self.addCleanup(self.servers[0].thaw)

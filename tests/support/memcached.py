@@ -73,6 +73,16 @@ class Memcached:
         with Client(("127.0.0.1", self.port)) as client:
             return client.ask(octets)
 
+    def dump(self):
+        """A line about each item. The connection is the crawler's until its END: nothing can be asked behind it."""
+        lines = [b"BUSY"]
+        while lines[0].startswith(b"BUSY"):
+            with Client(("127.0.0.1", self.port)) as client:
+                lines = [client.send(b"lru_crawler metadump all\r\n").line()]
+                while lines[-1] != b"END\r\n" and not lines[0].startswith(b"BUSY"):
+                    lines.append(client.line())
+        return lines[:-1]
+
     def __enter__(self):
         return self.start()
 

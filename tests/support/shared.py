@@ -150,6 +150,11 @@ class Shared(Caching):
     def wait_gone(self, target, server=0):
         wait_until(lambda: self.item(target, server) is None, f"{target} gone from the pool")
 
+    def wait_clock(self, seconds):
+        """Until it is so much later."""
+        end = time.monotonic() + seconds
+        wait_until(lambda: time.monotonic() > end, f"{seconds} s later")
+
     def wait_new(self, target, body, node):
         """Until that proxy gives this body."""
         return wait_until(lambda: self.at(node).get(target).text == body, f"{body} for {target}")

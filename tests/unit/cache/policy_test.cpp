@@ -220,6 +220,20 @@ TEST_F(Policy, StaleAnswers) {
   EXPECT_EQ(current_age(both.terms, (kNow - 25) * 1000), 0) << "the clock went back";
 }
 
+// Stale when it comes, with nothing to validate it by: kept where the origin says what it may be
+// for.
+TEST_F(Policy, WhatIsStaleAtOnceIsKeptForErrors) {
+  settings.stale_if_error = 1000;
+  EXPECT_TRUE(judged({ok("Cache-Control: max-age=0")}).refused);
+  EXPECT_TRUE(judged({ok("Cache-Control: max-age=0, stale-if-error=0")}).refused);
+  EXPECT_TRUE(judged({ok("Cache-Control: max-age=0, stale-if-error=9, must-revalidate")}).refused);
+  const Verdict kept = judged({ok("Cache-Control: max-age=0, stale-if-error=9")});
+  ASSERT_FALSE(kept.refused);
+  EXPECT_EQ(use(kept, 0), Use::validate);
+  EXPECT_TRUE(may_stand_in(kept.terms, (kNow + 8) * 1000));
+  EXPECT_FALSE(may_stand_in(kept.terms, (kNow + 9) * 1000));
+}
+
 // RFC 9111 4.2.4: whatever our settings say.
 TEST_F(Policy, NeverStaleWhereForbidden) {
   settings.stale_while_revalidate = settings.stale_if_error = 1000;

@@ -210,10 +210,13 @@ TEST(PurgeLog, CountsAtOnce) {
   entry.asked_ms = kNow - 1;
   EXPECT_EQ(log.on(entry, kNow), Effect::none);
   const std::uint64_t before = log.changes();
+  EXPECT_FALSE(log.has_keys());
   log.add({.scope = url, .text = std::string(kKey)}, kNow);
+  EXPECT_TRUE(log.has_keys());
   EXPECT_EQ(log.on(entry, kNow), Effect::gone);
   EXPECT_NE(log.changes(), before);
   EXPECT_EQ(log.take_keys(), std::vector{std::string(kKey)});
+  EXPECT_FALSE(log.has_keys());
   EXPECT_TRUE(log.take_keys().empty());
 }
 
