@@ -92,6 +92,7 @@ bool MemcachedSession::read_command() {
       if (refusal.answer.empty()) warn_of_binary();
       [[fallthrough]];
     case Scanned::refused:
+      if (refusal.deletes_key && hold_back(command)) return false;
       refuse(command, refusal);
       return true;
   }
@@ -125,11 +126,7 @@ bool MemcachedSession::begin(const Command& command) {
       return true;
     }
   }
-  if (in_steps_ > 0 && must_wait(command)) {
-    held_back_ = true;
-    scanned_ = 0;
-    return false;
-  }
+  if (hold_back(command)) return false;
   if (command.verb == Verb::quit) ending_ = true;
   const std::size_t whole = command.line_size + data.size();
   MemcachedCommand& one = append();
@@ -141,15 +138,23 @@ bool MemcachedSession::begin(const Command& command) {
 }
 
 // Where several servers hold an item, a command may reach some of them later than one that came
-// after it. About one key that would make another order.
+// after it. About one key that would make another order. True: it waits.
+bool MemcachedSession::hold_back(const Command& command) {
+  if (in_steps_ == 0 || !must_wait(command)) return false;
+  held_back_ = true;
+  scanned_ = 0;
+  return true;
+}
+
 bool MemcachedSession::must_wait(const Command& command) {
   KeyMarks searched = 0, decided = 0;
-  for (const MemcachedCommand& before : commands_) {
-    if (before.done()) continue;
-    searched |= before.searched();
-    decided |= before.decided();
+  for (const MemcachedCommand& earlier : commands_) {
+    if (earlier.done()) continue;
+    searched |= earlier.searched();
+    decided |= earlier.decided();
   }
   const KeyMarks others = memcached::is_read(command.verb) ? decided : searched | decided;
+  if (command.verb == Verb::flush_all) return others != 0;
   if (others == 0 || command.key.empty()) return false;
   KeyMarks keys = mark_of(memcached::ring_key(command, listener_.context().key));
   std::string_view rest = memcached::is_retrieval(command.verb) ? command.rest : "";

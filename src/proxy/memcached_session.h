@@ -58,6 +58,7 @@ class MemcachedSession final : public io::Stream::Owner,
   void begin_commands();
   [[nodiscard]] bool read_command();
   [[nodiscard]] bool begin(const memcached::Command& command);
+  [[nodiscard]] bool hold_back(const memcached::Command& command);
   [[nodiscard]] bool must_wait(const memcached::Command& command);
   void make_room(std::size_t size);
   void refuse(const memcached::Command& command, const memcached::Refusal& refusal);

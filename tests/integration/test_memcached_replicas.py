@@ -6,8 +6,10 @@ asked, no client is told that it did.
 """
 
 import base64
+import collections
 import gzip
 import pathlib
+import random
 import re
 import sys
 import threading
@@ -20,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import test_memcached_listener as listener  # noqa: E402
 from support import wire  # noqa: E402
-from support.clockwise import Proxy, wait_until  # noqa: E402
+from support.clockwise import SANITIZED, Proxy, wait_until  # noqa: E402
 from support.memcached import Client, Cluster, Memcached, Scripted, elapsed, needs_memcached  # noqa: E402
 from support.origin import Origin  # noqa: E402
 from support.page import Page  # noqa: E402
@@ -469,7 +471,7 @@ class Pipelines(Replicated):
     """Commands that a client sends without waiting happen in their order on every server."""
 
     def test_of_one_key(self):
-        self.start()
+        self.start(memcached={"allow_flush": True})
         lines = (
             (b"get KEY\r\nset KEY 0 0 1\r\n1\r\nget KEY\r\n", b"END\r\nSTORED\r\nVALUE KEY 0 1\r\n1\r\nEND\r\n", b"1"),
             (b"delete KEY\r\nadd KEY 0 0 1\r\n2\r\ndelete KEY\r\nget KEY\r\n",
@@ -481,7 +483,9 @@ class Pipelines(Replicated):
             (b"md KEY\r\nms KEY 1 ME\r\n1\r\nms KEY 1 ME\r\n2\r\nmg KEY v\r\nmd KEY q\r\n", b"HD\r\nHD\r\nNS\r\nVA 1\r\n1\r\n", None),
             (b"set KEY 0 0 1\r\n1\r\ngat -1 KEY\r\nset KEY 0 0 1\r\n2\r\n",
              b"STORED\r\nVALUE KEY 0 1\r\n1\r\nEND\r\nSTORED\r\n", b"2"),
-            (b"delete KEY\r\nget x KEY y\r\nset KEY 0 0 1\r\n3\r\n", b"DELETED\r\nEND\r\nSTORED\r\n", b"3"),
+            (b"add KEY 0 0 1 noreply\r\n9\r\nset KEY 0 0 2000000 noreply\r\n" + b"x" * 2_000_000 + b"\r\n", b"", None),
+            (b"add KEY 0 0 1 noreply\r\n9\r\nflush_all\r\n", b"OK\r\n", None),
+            (b"delete KEY\r\nget x KEY y\r\nset KEY 0 0 1\r\n3\r\n", b"NOT_FOUND\r\nEND\r\nSTORED\r\n", b"3"),
         )
         for turn in range(20):
             self.ask(b"delete KEY\r\n")
@@ -916,6 +920,104 @@ class Copying(unittest.TestCase):
         self.assertEqual(self.proxy.reload(self.proxy.document([self.second])).status, 200)
         self.assertIn(b"VALUE", self.client.ask(b"get %s\r\n" % self.key))
         self.assertEqual(self.proxy.stop(), 0)
+
+
+class Writer(threading.Thread):
+    """Writes keys that nobody else writes, and reads nothing that is older than what it was told."""
+
+    def __init__(self, proxy, number, done):
+        super().__init__(daemon=True)
+        self.proxy, self.number, self.done = proxy, number, done
+        self.chance = random.Random(number)
+        # What may be under a key: several where a write failed, which may have been done or not.
+        self.possible = {b"w%d:%d" % (number, n): {None} for n in range(12)}
+        self.turn, self.faults, self.told = 0, [], collections.Counter()
+
+    def run(self):
+        while not self.done.is_set() and not self.faults:
+            try:
+                with self.proxy.client() as client:
+                    while not self.done.is_set() and not self.faults:
+                        self.step(client)
+            except (OSError, IndexError, ValueError) as error:
+                self.faults.append(repr(error))
+
+    def step(self, client):
+        key = self.chance.choice(sorted(self.possible))
+        self.turn += 1
+        value = b"%d" % self.turn
+        verb = self.chance.choice((b"set", b"set", b"add", b"cas", b"append", b"delete", b"delete", b"get", b"get", b"get"))
+        if verb == b"get":
+            return self.check(key, client.get(key))
+        answer, result = self.write(client, verb, key, value)
+        self.told[answer.split()[0]] += 1
+        if answer.startswith(b"SERVER_ERROR"):
+            self.possible[key] |= result
+        elif answer in (b"STORED\r\n", b"DELETED\r\n"):
+            self.possible[key] = result
+        elif answer == b"NOT_FOUND\r\n" and verb == b"delete":
+            self.possible[key] = {None}
+        elif answer not in (b"NOT_STORED\r\n", b"NOT_FOUND\r\n", b"EXISTS\r\n"):
+            self.faults.append((key, verb, answer))
+
+    def write(self, client, verb, key, value):
+        """The answer, and what is there if it was done."""
+        if verb == b"delete":
+            return client.ask(b"delete %s\r\n" % key), {None}
+        if verb == b"append":
+            appended = {before + b"+" + value for before in self.possible[key] if before} | {None}
+            return client.ask(b"append %s 0 0 %d\r\n+%s\r\n" % (key, len(value) + 1, value)), appended
+        unique = b""
+        if verb == b"cas":
+            found = client.ask(b"gets %s\r\n" % key).split()
+            unique = b" " + (found[4] if found[0] == b"VALUE" else b"1")
+        return client.ask(b"%s %s 0 0 %d%s\r\n%s\r\n" % (verb, key, len(value), unique, value)), {value}
+
+    def check(self, key, value):
+        if value is not None and value not in self.possible[key]:
+            self.faults.append((key, "is", value, "and not of", self.possible[key]))
+
+
+@needs_memcached
+class Turmoil(unittest.TestCase):
+    """Servers die and come back while many read and write: what was deleted or replaced is never read again."""
+
+    def test_nobody_reads_what_he_has_replaced(self):
+        servers = [self.enterContext(Memcached(name)) for name in "abc"]
+        settings = {"on_return": "distrust", "down_after": 1}
+        with Cluster(servers, pool=FAST, memcached=settings, workers=2) as proxy:
+            done = threading.Event()
+            writers = [Writer(proxy, number, done) for number in range(4)]
+            keys = [key for writer in writers for key in writer.possible]
+            readers = [threading.Thread(target=self.read, args=(proxy, keys, done), daemon=True) for _ in range(2)]
+            for thread in (*writers, *readers):
+                thread.start()
+            for turn in range(6 if SANITIZED else 12):
+                server = servers[turn % 3]
+                server.ask(b"flush_all\r\n") if turn % 2 else server.stop()
+                self.passes(writers, 100)
+                if not server.process:
+                    server.start()
+                self.passes(writers, 200)
+            done.set()
+            for thread in (*writers, *readers):
+                thread.join()
+            self.assertEqual([writer.faults for writer in writers if writer.faults], [])
+            self.assertGreater(backfills(proxy)["copied"], 0)
+            told = sum((writer.told for writer in writers), collections.Counter())
+            self.assertGreater(min(told[b"STORED"], told[b"DELETED"]), 0, told)
+
+    def passes(self, writers, steps):
+        before = [writer.turn for writer in writers]
+        wait_until(lambda: all(writer.turn >= turn + steps or writer.faults for writer, turn in zip(writers, before)),
+                   "all go on")
+
+    @staticmethod
+    def read(proxy, keys, done):
+        chance = random.Random(7)
+        with proxy.client() as client:
+            while not done.is_set():
+                client.ask(b"get " + b" ".join(chance.sample(keys, 8)) + b"\r\n")
 
 
 @needs_memcached
