@@ -186,6 +186,10 @@ class Collector {
                       [=](const auto& c) { return c.commands[verb][result].get(); })));
     page_.add(Id::memcached_keys_digested_total, {pool.name},
               number(pool.memcached.sum([](const auto& c) { return c.keys_digested.get(); })));
+    for (std::size_t result = 0; result < metrics::kBackfillResults.size(); ++result)
+      page_.add(
+          Id::memcached_backfills_total, {pool.name, metrics::kBackfillResults[result]},
+          number(pool.memcached.sum([=](const auto& c) { return c.backfills[result].get(); })));
   }
 
   // What stays of a server for the grace after it left; its gauges only while it is still busy.

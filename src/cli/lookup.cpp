@@ -43,7 +43,7 @@ class Answers {
     // A line has the owner that is asked first; JSON tells all.
     const std::uint32_t owners = options_.json ? pool_.ring.replicas : 1;
     const upstream::KeyPlace place =
-        upstream::locate(ring_, *position, std::max(options_.replicas, owners));
+        upstream::locate(pool_, ring_, *position, std::max(options_.replicas, owners));
     if (options_.json)
       keys_.push_back(upstream::to_json(pool_, key, place));
     else

@@ -144,8 +144,8 @@ void read_of_memcached(MapReader& map, Pool& pool) {
 }
 
 // Writes pass a server by while it is out; what it held before is old when it comes back.
-void warn_of_old_values(const Pool& pool, const std::optional<Field>& failover,
-                        const std::optional<Field>& outlier) {
+void warn_of_old_values(const Pool& pool, const WrittenRing& ring,
+                        const std::optional<Field>& failover, const std::optional<Field>& outlier) {
   if (pool.memcached.on_return == Memcached::OnReturn::distrust) return;
   constexpr std::string_view kWarning =
       "a server that was out gives values from before again, though they were written or deleted "
@@ -154,6 +154,8 @@ void warn_of_old_values(const Pool& pool, const std::optional<Field>& failover,
     failover->warn_at(failover->place(), kWarning);
   else if (outlier && pool.outlier)
     outlier->warn_at(outlier->key_place(), kWarning);
+  else if (ring.replicas && pool.ring.replicas > 1)
+    ring.replicas->warn_at(ring.replicas->place(), kWarning);
 }
 
 void warn_of_replicas(const Pool& pool, const WrittenRing& ring) {
@@ -202,7 +204,7 @@ Pool read_pool(const Field& field, std::string name, UpstreamFiles& files,
   else
     read_of_http(map, pool, caches);
   map.finish();
-  if (memcached) warn_of_old_values(pool, failover, outlier);
+  if (memcached) warn_of_old_values(pool, ring, failover, outlier);
   warn_of_replicas(pool, ring);
   return pool;
 }

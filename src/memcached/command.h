@@ -44,6 +44,10 @@ enum class Verb : std::uint8_t {
 
 // get, gets, gat, gats: any number of keys.
 [[nodiscard]] constexpr bool is_retrieval(Verb verb) noexcept { return verb <= Verb::gats; }
+// It leaves items as they are, but for their lifetime.
+[[nodiscard]] constexpr bool is_read(Verb verb) noexcept {
+  return is_retrieval(verb) || verb == Verb::meta_get || verb == Verb::meta_debug;
+}
 // A data block follows the line.
 [[nodiscard]] constexpr bool is_storage(Verb verb) noexcept {
   return (verb >= Verb::set && verb <= Verb::cas) || verb == Verb::meta_set;

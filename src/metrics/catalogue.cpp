@@ -188,6 +188,8 @@ constexpr std::array<Metric, kMetrics> kCatalogue{{
    "What servers of the pool were asked, each key of a command by itself; error means no answer, or one that says so."},
   {Id::memcached_keys_digested_total, "clockwise_memcached_keys_digested_total", counter, {"pool"}, "keys",
    "Keys that were too long, so that a digest stands for their end."},
+  {Id::memcached_backfills_total, "clockwise_memcached_backfills_total", counter, {"pool", "result"}, "items",
+   "Items that a later owner had and an earlier one had not, by what became of the copy; skipped: too many at once, or not to be copied."},
 }};
 // clang-format on
 

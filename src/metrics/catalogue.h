@@ -105,6 +105,7 @@ enum class Id : std::uint8_t {
 
   memcached_commands_total,
   memcached_keys_digested_total,
+  memcached_backfills_total,
 
   count
 };
@@ -156,6 +157,8 @@ inline constexpr std::array<std::string_view, 8> kMemcachedVerbs{
     "get", "set", "add", "replace", "append", "incr", "delete", "touch"};
 inline constexpr std::array<std::string_view, 5> kMemcachedResults{"hit", "miss", "stored",
                                                                    "not_stored", "error"};
+inline constexpr std::array<std::string_view, 5> kBackfillResults{"copied", "present", "outdated",
+                                                                  "skipped", "error"};
 inline constexpr std::array<std::string_view, 5> kRemapCauses{"reload", "discovery", "ramp",
                                                               "drain", "api"};
 inline constexpr std::array<std::string_view, 4> kHandoffResults{"hit", "miss", "error", "skipped"};

@@ -147,10 +147,12 @@ enum class MemcachedVerb : std::uint8_t {
   touch
 };
 enum class MemcachedResult : std::uint8_t { hit, miss, stored, not_stored, error };
+enum class Backfill : std::uint8_t { copied, present, outdated, skipped, error };
 
 // One pool of memcached servers (section 11).
 struct alignas(64) MemcachedCells {
   std::array<std::array<Cell, 5>, 8> commands;  // by MemcachedVerb and MemcachedResult; by key
+  std::array<Cell, 5> backfills;                // by Backfill
   Cell keys_digested;
 };
 

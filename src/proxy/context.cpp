@@ -3,6 +3,7 @@
 #include "proxy/exchange.h"
 #include "proxy/memcached_command.h"
 #include "proxy/memcached_session.h"
+#include "proxy/replica_write.h"
 #include "proxy/session.h"
 
 namespace clockwise::proxy {
@@ -46,6 +47,19 @@ void Context::give_back(MemcachedCommand& command) {
   owned->let_go();
   if (free_commands_.size() < kKept && owned->forget_memory())
     free_commands_.push_back(std::move(owned));
+}
+
+ReplicaWrite& Context::take_write() {
+  if (free_writes_.empty()) return *new ReplicaWrite(*this);
+  ReplicaWrite* write = free_writes_.back().release();
+  free_writes_.pop_back();
+  return *write;
+}
+
+void Context::give_back(ReplicaWrite& write) {
+  constexpr std::size_t kKept = 1024;
+  std::unique_ptr<ReplicaWrite> owned(&write);
+  if (free_writes_.size() < kKept) free_writes_.push_back(std::move(owned));
 }
 
 void Context::resume_memcached() {

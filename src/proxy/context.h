@@ -17,6 +17,7 @@
 #include "io/loop.h"
 #include "proxy/access_log.h"
 #include "proxy/admission.h"
+#include "proxy/backfills.h"
 #include "proxy/budget.h"
 #include "proxy/client.h"
 #include "proxy/hedge.h"
@@ -30,6 +31,7 @@ namespace clockwise::proxy {
 
 class Exchange;
 class MemcachedCommand;
+class ReplicaWrite;
 class Session;
 class SharedStore;
 
@@ -100,6 +102,8 @@ class Context {
   // Of them those that wait until the others hold less.
   boost::intrusive::list<IdleLink, boost::intrusive::constant_time_size<false>> memcached_waiting;
 
+  Backfills backfills{*this};
+
   io::Milliseconds binary_told_again_at = 0;
 
   // Scratch of the event being handled: nothing here survives it.
@@ -116,6 +120,8 @@ class Context {
   void give_back(Exchange& exchange);
   [[nodiscard]] MemcachedCommand& take_command();
   void give_back(MemcachedCommand& command);
+  [[nodiscard]] ReplicaWrite& take_write();
+  void give_back(ReplicaWrite& write);
   // Whoever waits among memcached_waiting looks again.
   void resume_memcached();
 
@@ -128,6 +134,7 @@ class Context {
  private:
   std::vector<std::unique_ptr<Exchange>> free_;
   std::vector<std::unique_ptr<MemcachedCommand>> free_commands_;
+  std::vector<std::unique_ptr<ReplicaWrite>> free_writes_;
   std::mt19937_64 random_;
   std::time_t date_second_ = 0;
   http::Date date_{0};

@@ -46,6 +46,7 @@ class Exchange final : upstream::ServerConnection::User,
                        HedgeClock::Place,
                        Hedge::Owner,
                        ItemCall::Owner,
+                       ReplicaWrite::Waiter,
                        FillWatch::Owner,
                        SharedLookup::Owner {
  public:
@@ -245,6 +246,7 @@ class Exchange final : upstream::ServerConnection::User,
   void ask_item();
   void refuse_item_method();
   [[nodiscard]] bool choose_item_server();
+  void await_item();
   void ask_server(std::string_view line, std::string_view data, upstream::AnswerShape shape,
                   bool repeatable);
   void read_item();
@@ -275,6 +277,14 @@ class Exchange final : upstream::ServerConnection::User,
   void item_writable();
   void count_item();
   void count_item_error();
+
+  // exchange_item_replicas.cpp: an item that several servers hold
+  [[nodiscard]] bool choose_owner();
+  [[nodiscard]] bool read_elsewhere(bool failed);
+  void copy_item_back();
+  [[nodiscard]] bool write_owners();
+  [[nodiscard]] bool remove_from_owners();
+  void on_written(const ReplicaWrite::Result& result) override;
 
   // exchange_fetch.cpp: the fetch that fills the store
   void take_on(Session& session, Fetch fetch);

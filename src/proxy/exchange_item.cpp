@@ -1,7 +1,8 @@
 // The exchange whose pool is one of memcached servers: an item answers, or is written.
 //
 // In order: ask_item -> [read_upload] -> ask -> on_item_... -> answer_item | answer_write |
-// go_to_fallback. What happens is one table in docs/memcached.md.
+// go_to_fallback. What happens is one table in docs/memcached.md. Where several servers hold the
+// item, exchange_item_replicas.cpp says whom else to ask.
 #include <algorithm>
 #include <ctime>
 
@@ -64,6 +65,7 @@ bool Exchange::choose_item_server() {
     return false;
   }
   hash_ = position_of(*view_, item_->key);
+  if (has_replicas(*view_) && choose_owner()) return true;
   const auto target = target_of(*view_, item_->key, hash_, context_);
   item_->server = target ? target->server : &home_of(*view_, hash_);
   if (target && target->stands_in() && item_->verb != Verb::get && item_->verb != Verb::gets)
@@ -71,12 +73,16 @@ bool Exchange::choose_item_server() {
   return true;
 }
 
-void Exchange::ask_server(std::string_view line, std::string_view data, AnswerShape shape,
-                          bool repeatable) {
+void Exchange::await_item() {
   phase_ = Phase::item;
   due_ = io::Deadlines::kNever;
   watch_client();
   update_deadline();
+}
+
+void Exchange::ask_server(std::string_view line, std::string_view data, AnswerShape shape,
+                          bool repeatable) {
+  await_item();
   const upstream::MemcachedRequest request{.line = line,
                                            .data = data,
                                            .shape = shape,
@@ -163,7 +169,7 @@ void Exchange::read_upload() {
 void Exchange::item_too_large() {
   item_->verb = Verb::remove;
   at(session_->listener().cells().request_errors, metrics::RequestError::body_too_large).add();
-  if (!view_->pool->ring->empty() && choose_item_server()) {
+  if (!view_->pool->ring->empty() && choose_item_server() && !remove_from_owners()) {
     context_.text.assign("delete ").append(item_->key).append("\r\n");
     (void)item_->server->ask(item_->check, {.line = context_.text,
                                             .data = {},
@@ -197,6 +203,7 @@ void Exchange::write_item() {
 }
 
 void Exchange::send_write() {
+  if (has_replicas(*view_) && write_owners()) return;
   Item& item = *item_;
   std::string& line = context_.text;
   line.assign(memcached::name_of(item.verb)).append(" ").append(item.key).append(" ");
@@ -213,6 +220,7 @@ void Exchange::remove_item() {
   const bool only_one = !item.uniques.empty();
   item.verb = only_one ? Verb::meta_delete : Verb::remove;
   if (!choose_item_server()) return;
+  if (has_replicas(*view_) && write_owners()) return;
   std::string& line = context_.text;
   line.assign(only_one ? "md " : "delete ").append(item.key);
   if (only_one) line.append(" C").append(std::to_string(item.uniques.back()));
@@ -226,14 +234,13 @@ bool Exchange::on_item_reply(const Reply& reply) {
   Item& item = *item_;
   item.kind = reply.kind;
   if (!memcached::answers(item.verb, reply)) return false;
-  item.too_large = reply.line.find("too large") != std::string_view::npos;
-  item.out_of_memory = reply.line.find("out of memory storing") != std::string_view::npos;
+  item.note_refusal(reply.line);
   if (reply.kind != ReplyKind::value) return true;
   if (item.found || reply.key != item.key) return false;
   item.found = true;
   item.flags = reply.flags;
   item.length = reply.length;
-  item.unique = reply.number;
+  item.unique = memcached::unique_at(reply.number, item.place);
   return true;
 }
 
@@ -274,6 +281,7 @@ void Exchange::relay_item(std::string_view octets) {
 
 void Exchange::on_item_answered() {
   Item& item = *item_;
+  if (has_replicas(*view_) && read_elsewhere(memcached::is_error(item.kind))) return;
   context_.loop.refresh();
   if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
   count_item();
@@ -292,6 +300,7 @@ void Exchange::on_item_answered() {
 }
 
 void Exchange::on_item_failed(CallFailure failure) {
+  if (has_replicas(*view_) && read_elsewhere(true)) return;
   context_.loop.refresh();
   if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
   count_item_error();
@@ -373,14 +382,18 @@ void Exchange::leave_pool() {
 namespace {
 
 // A write that nobody waits for.
-class ItemWrite final : public upstream::MemcachedCall {
+class ItemWrite final : public upstream::MemcachedCall, ReplicaWrite::Waiter {
  public:
-  static void send(PoolView& view, const Context& context, const std::string& key,
-                   std::string_view line, std::string_view data) {
+  static void send(PoolView& view, Context& context, const memcached::Command& command,
+                   std::string_view data) {
+    const std::string key(command.key);
     const ring::Position position = position_of(view, key);
+    if (has_replicas(view) && send_to_owners(view, context, command, data)) return;
     const auto target = target_of(view, key, position, context);
     if (!target) return;
-    auto* write = new ItemWrite(*view.memcached_cells, *target->server, key);
+    std::string line;
+    memcached::append_line(command, line);
+    auto* write = new ItemWrite(*view.memcached_cells, target->server, key);
     const upstream::MemcachedRequest request{.line = line,
                                              .data = data,
                                              .shape = AnswerShape::line,
@@ -390,8 +403,20 @@ class ItemWrite final : public upstream::MemcachedCall {
   }
 
  private:
-  ItemWrite(metrics::MemcachedCells& cells, upstream::MemcachedServer& server, std::string key)
+  ItemWrite(metrics::MemcachedCells& cells, upstream::MemcachedServer* server, std::string key)
       : cells_(cells), server_(server), key_(std::move(key)) {}
+
+  static bool send_to_owners(PoolView& view, Context& context, const memcached::Command& command,
+                             std::string_view data) {
+    auto write = std::unique_ptr<ItemWrite>(new ItemWrite(*view.memcached_cells, nullptr, {}));
+    const bool sent = context.take_write().start(view, command.key, command, data, write.get());
+    if (sent) (void)write.release();  // ends with its answer
+    return sent;
+  }
+  void on_written(const ReplicaWrite::Result& result) override {
+    stored_ = result.answered && result.kind == ReplyKind::stored;
+    on_answered();
+  }
 
   bool on_reply(const Reply& reply) override {
     stored_ = reply.kind == ReplyKind::stored;
@@ -406,12 +431,12 @@ class ItemWrite final : public upstream::MemcachedCall {
   }
   void on_failed(CallFailure) override {
     at(at(cells_.commands, MemcachedVerb::set), MemcachedResult::error).add();
-    server_.missed_write(key_);
+    server_->missed_write(key_);
     delete this;
   }
 
   metrics::MemcachedCells& cells_;
-  upstream::MemcachedServer& server_;
+  upstream::MemcachedServer* const server_;  // null: the owners
   const std::string key_;
   bool stored_ = false;
 };
@@ -453,12 +478,14 @@ void Exchange::fill_item() {
     data.append(run);
     cursor.advance(run.size());
   }
-  const std::string line = "set " + fetch_->item_key + " " +
-                           std::to_string(raw && packed ? settings.gzip_flag : 0) + " " +
-                           std::to_string(memcached::exptime_of(lifetime, std::time(nullptr))) +
-                           " " + std::to_string(data.size()) + "\r\n";
+  memcached::Command command;
+  command.verb = Verb::set;
+  command.key = fetch_->item_key;
+  command.flags = raw && packed ? settings.gzip_flag : 0;
+  command.exptime = memcached::exptime_of(lifetime, std::time(nullptr));
+  command.length = static_cast<std::uint32_t>(data.size());
   data.append("\r\n");
-  ItemWrite::send(view, context_, fetch_->item_key, line, data);
+  ItemWrite::send(view, context_, command, data);
 }
 
 // --- answering ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memcached/command.h"
+#include "proxy/replica_write.h"
 #include "upstream/memcached_server.h"
 
 namespace clockwise::proxy {
@@ -59,7 +60,10 @@ struct Item {
 
   ItemCall call;
   ItemCheck check;
+  ReplicaWrite* write = nullptr;  // where several servers hold the item; null: none is under way
   upstream::MemcachedServer* server = nullptr;
+  std::uint32_t place = 0;   // of the server among the owners
+  std::uint32_t missed = 0;  // bit n: the owner at place n does not have it
   memcached::Verb verb = memcached::Verb::get;
   std::string key;
   std::string value;                   // that came, or is to be stored
@@ -75,9 +79,18 @@ struct Item {
   bool must_exist = false, must_be_new = false;
   bool too_large = false, out_of_memory = false;  // as the server said
 
+  // What a server says that cannot store it.
+  void note_refusal(std::string_view line) noexcept {
+    too_large = line.find("too large") != std::string_view::npos;
+    out_of_memory = line.find("out of memory storing") != std::string_view::npos;
+  }
+
   void forget() noexcept {
     call.forget();
     check.forget();
+    if (write != nullptr) write->abandon();
+    write = nullptr;
+    place = missed = 0;
     constexpr std::size_t kKept = 64 * 1024;
     for (std::string* text : {&value, &unpacked}) {
       if (text->capacity() > kKept) std::string().swap(*text);

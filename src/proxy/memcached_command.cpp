@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "memcached/number.h"
+#include "proxy/memcached_counts.h"
 #include "proxy/memcached_session.h"
 #include "proxy/memcached_stats.h"
 
@@ -71,16 +72,32 @@ bool MemcachedCommand::Part::on_reply(const Reply& reply) {
   kind = reply.kind;
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::value) return on_item(reply);
   if (memcached::is_retrieval(command_.verb_) && kind == ReplyKind::end) return true;
-  text.append(reply.line).append(kLineEnd);
+  const std::uint32_t place = place_of(0);
+  if (place > 0) [[unlikely]]
+    memcached::append_answer(reply, place, text);
+  else
+    text.append(reply.line).append(kLineEnd);
   return true;
+}
+
+// Of who is asked for a key among its owners.
+std::uint32_t MemcachedCommand::Part::place_of(std::uint32_t key) const noexcept {
+  return command_.searches_.empty() ? 0 : command_.searches_[key].place;
 }
 
 // Exactly the keys that were asked for, in their order; some may be missing.
 bool MemcachedCommand::Part::on_item(const Reply& reply) {
   while (next_key < keys.size() && command_.key_at(keys[next_key]) != reply.key) ++next_key;
   if (next_key == keys.size()) return false;
+  const std::uint32_t place = place_of(keys[next_key]);
   items.push_back({static_cast<std::uint32_t>(next_key++), 0});
-  keep(reply.line, kLineEnd);
+  if (place > 0 && reply.has_unique) [[unlikely]] {
+    std::string marked;
+    memcached::append_answer(reply, place, marked);
+    keep(marked, {});
+  } else {
+    keep(reply.line, kLineEnd);
+  }
   return true;
 }
 
@@ -125,6 +142,11 @@ void MemcachedCommand::begin(MemcachedSession& session, Verb verb, std::uint32_t
   keys_.clear();
   key_ends_.clear();
   part_of_.clear();
+  searches_.clear();
+  sets_.reset();
+  alone_ = false;
+  round_ = 0;
+  searched_ = decided_ = 0;
   error_.clear();
   answer_.clear();
 }
@@ -141,13 +163,16 @@ bool MemcachedCommand::hold(std::size_t octets) noexcept {
 
 void MemcachedCommand::let_go() noexcept { context_.memcached_held -= std::exchange(held_, 0); }
 
-MemcachedCommand::Whom MemcachedCommand::whom(std::string_view key) const {
-  PoolView* const view = session_->listener().pool_for_key(key);
-  if (view->pool->ring->empty()) return {.view = view};
-  const ring::Position position = position_of(*view, key);
-  upstream::MemcachedServer& home = home_of(*view, position);
-  const auto target = target_of(*view, key, position, context_);
-  return {.view = view,
+PoolView& MemcachedCommand::view_of(std::string_view key) const {
+  return *session_->listener().pool_for_key(key);
+}
+
+MemcachedCommand::Whom MemcachedCommand::whom(PoolView& view, std::string_view key) const {
+  if (view.pool->ring->empty()) return {.view = &view};
+  const ring::Position position = position_of(view, key);
+  upstream::MemcachedServer& home = home_of(view, position);
+  const auto target = target_of(view, key, position, context_);
+  return {.view = &view,
           .server = target ? target->server : &home,
           .home = &home,
           .stands_in = target && target->stands_in(),
@@ -169,7 +194,7 @@ MemcachedCommand::Part& MemcachedCommand::add_part(const Whom& whom) {
   part.items.clear();
   part.next_key = part.next_item = part.taken = 0;
   part.kind = ReplyKind::end;
-  part.ok = part.aside = part.overflowed = false;
+  part.ok = part.aside = part.overflowed = part.failed = false;
   return part;
 }
 
@@ -214,7 +239,11 @@ void MemcachedCommand::refuse(MemcachedSession& session, std::string_view text,
   std::string& line = context_.text;
   line.clear();
   if (memcached::append_delete(key, line)) verb_ = Verb::meta_delete;
-  const Whom owner = whom(key);
+  PoolView& view = view_of(keys_);
+  std::string scratch;
+  if (has_replicas(view) && write(view, memcached::deletion_of(keys_, scratch), {}))
+    return part_done();
+  const Whom owner = whom(view, keys_);
   if (owner.server != nullptr)
     ask(add_part(owner),
         {.line = line, .data = {}, .shape = AnswerShape::meta, .repeatable = true});
@@ -229,7 +258,11 @@ void MemcachedCommand::answer_here(std::string_view text) {
 // One key, one server.
 void MemcachedCommand::start_single(const Command& command, std::string_view data) {
   set_key(memcached::ring_key(command, context_.key));
-  const Whom one = whom(keys_);
+  PoolView& view = view_of(keys_);
+  const bool several = has_replicas(view);
+  if (several && !memcached::is_read(verb_) && write(view, command, data)) return part_done();
+  const Whom one =
+      several && memcached::is_read(verb_) ? begin_search(view, 0, 1) : whom(view, keys_);
   Command sent = command;
   std::string flags;
   if (one.stands_in) shorten(sent, one.view->pool->config.memcached.failover_ttl, flags);
@@ -240,8 +273,10 @@ void MemcachedCommand::start_single(const Command& command, std::string_view dat
                                            .data = data,
                                            .shape = shape_of(verb_),
                                            .repeatable = memcached::is_repeatable(verb_)};
-  ask(add_part(one), request);
-  if (one.stands_in && !is_read()) tell_home(one, request);
+  Part& part = add_part(one);
+  if (!searches_.empty()) search_with(part, line, command);
+  ask(part, request);
+  if (one.stands_in && !memcached::is_read(verb_)) tell_home(one, request);
   part_done();
 }
 
@@ -262,24 +297,21 @@ void MemcachedCommand::start_retrieval(const Command& command) {
     keys_.append(key);
     key_ends_.push_back(static_cast<std::uint32_t>(keys_.size()));
   }
-  for (std::size_t i = 0; i < key_ends_.size(); ++i) {
-    const std::string_view key = key_at(i);
-    const std::uint32_t at = part_for(whom(key), command);
-    parts_[at]->line.append(" ").append(key);
-    parts_[at]->keys.push_back(static_cast<std::uint32_t>(i));
-    part_of_.push_back(at);
+  exptime_ = command.exptime;
+  const auto keys = static_cast<std::uint32_t>(key_ends_.size());
+  part_of_.resize(keys);
+  for (std::uint32_t i = 0; i < keys; ++i) {
+    PoolView& view = view_of(key_at(i));
+    add_key(part_for(has_replicas(view) ? begin_search(view, i, keys) : whom(view, key_at(i))), i);
   }
-  for (std::uint32_t i = 0; i < parts_used_; ++i) {
-    Part& part = *parts_[i];
-    part.line.append(kLineEnd);
-    ask(part, {.line = part.line, .data = {}, .shape = AnswerShape::values, .repeatable = true});
-  }
+  sets_ = memcached::touch_of(command);
+  ask_parts(0);
   part_done();
 }
 
-// The number of the part that asks this server.
-std::uint32_t MemcachedCommand::part_for(const Whom& whom, const Command& command) {
-  std::uint32_t at = 0;
+// The number of the part that asks this server in this round.
+std::uint32_t MemcachedCommand::part_for(const Whom& whom) {
+  std::uint32_t at = round_;
   const auto is_it = [&](const Part& part) {
     return part.server == whom.server && part.view == whom.view &&
            part.stands_in == whom.stands_in && part.asked == whom.asked;
@@ -289,11 +321,28 @@ std::uint32_t MemcachedCommand::part_for(const Whom& whom, const Command& comman
   Part& part = add_part(whom);
   part.line.append(memcached::name_of(verb_));
   if (verb_ != Verb::gat && verb_ != Verb::gats) return at;
-  Command sent = command;
+  Command sent;
+  sent.verb = verb_;
+  sent.exptime = exptime_;
   std::string flags;
   if (whom.stands_in) shorten(sent, whom.view->pool->config.memcached.failover_ttl, flags);
   part.line.append(" ").append(std::to_string(sent.exptime));
   return at;
+}
+
+void MemcachedCommand::add_key(std::uint32_t part, std::uint32_t key) {
+  parts_[part]->line.append(" ").append(key_at(key));
+  parts_[part]->keys.push_back(key);
+  part_of_[key] = part;
+}
+
+void MemcachedCommand::ask_parts(std::uint32_t from) {
+  const std::uint32_t to = parts_used_;
+  for (std::uint32_t i = from; i < to; ++i) {
+    Part& part = *parts_[i];
+    part.line.append(kLineEnd);
+    ask(part, {.line = part.line, .data = {}, .shape = AnswerShape::values, .repeatable = true});
+  }
 }
 
 void MemcachedCommand::start_flush(const Command& command) {
@@ -332,10 +381,6 @@ void MemcachedCommand::ask(Part& part, upstream::MemcachedRequest request) {
 
 // --- what it comes to ---------------------------------------------------------------------------
 
-bool MemcachedCommand::is_read() const noexcept {
-  return memcached::is_retrieval(verb_) || verb_ == Verb::meta_get || verb_ == Verb::meta_debug;
-}
-
 std::string_view MemcachedCommand::key_at(std::size_t i) const noexcept {
   const std::size_t begin = i == 0 ? 0 : key_ends_[i - 1];
   return std::string_view(keys_).substr(begin, key_ends_[i] - begin);
@@ -346,8 +391,9 @@ void MemcachedCommand::fail(Part& part, std::string_view cause) {
   if (!part.items.empty() && part.items.back().end == 0) part.items.pop_back();
   part.text.resize(part.items.empty() ? 0 : part.items.back().end);
   if (part.server != nullptr && verb_ == Verb::flush_all) part.server->missed_flush();
-  if (part.server != nullptr && !is_read() && !keys_.empty()) part.server->missed_write(keys_);
-  const bool told = !is_read() || part.view->pool->config.memcached.error_on_read;
+  if (part.server != nullptr && !memcached::is_read(verb_) && !keys_.empty())
+    part.server->missed_write(keys_);
+  const bool told = !memcached::is_read(verb_) || part.view->pool->config.memcached.error_on_read;
   if (error_.empty() && told && !part.aside) {
     error_.append("SERVER_ERROR ");
     if (part.server != nullptr)
@@ -365,17 +411,22 @@ void MemcachedCommand::part_done() {
 }
 
 void MemcachedCommand::finish() {
-  for (std::uint32_t i = 0; i < parts_used_; ++i) {
-    if (parts_[i]->aside) continue;
-    judge(*parts_[i]);
-    count(*parts_[i]);
+  if (!searches_.empty()) {
+    if (searches_on()) return;
+    end_search();
+  } else {
+    for (std::uint32_t i = 0; i < parts_used_; ++i) {
+      if (parts_[i]->aside) continue;
+      judge(parts_[i]->ok, parts_[i]->kind);
+      count(*parts_[i]);
+    }
+    if (memcached::is_retrieval(verb_))
+      finish_retrieval();
+    else if (verb_ == Verb::version)
+      finish_version();
+    else if (parts_used_ > 0)
+      finish_single();
   }
-  if (memcached::is_retrieval(verb_))
-    finish_retrieval();
-  else if (verb_ == Verb::version)
-    finish_version();
-  else if (parts_used_ > 0)
-    finish_single();
   for (std::uint32_t i = 0; i < parts_used_; ++i) --parts_[i]->view->users;
   if (session_ != nullptr)
     session_->command_done();
@@ -383,13 +434,13 @@ void MemcachedCommand::finish() {
     context_.give_back(*this);
 }
 
-void MemcachedCommand::judge(const Part& part) noexcept {
+void MemcachedCommand::judge(bool answered, ReplyKind kind) noexcept {
   using metrics::Code;
   Code code = Code::c2xx;
-  if (!part.ok)
+  if (!answered)
     code = error_.empty() ? Code::c2xx : Code::c5xx;
-  else if (memcached::is_error(part.kind))
-    code = part.kind == ReplyKind::server_error ? Code::c5xx : Code::c4xx;
+  else if (memcached::is_error(kind))
+    code = kind == ReplyKind::server_error ? Code::c5xx : Code::c4xx;
   code_ = std::max(code_, code);
 }
 
@@ -447,17 +498,25 @@ void MemcachedCommand::finish_single() {
       // Deleted on the owner, if not on who stands in for it.
       if (!is_done(part) || is_done(*parts_.front()) || !parts_.front()->ok) continue;
     } else if (!part.ok) {
-      if (error_.empty())
-        answer_ = quiet_ ? "" : "EN\r\n";
-      else
-        answer_ = error_;
-      return;
+      return tell_failure();
     }
-    answer_.swap(part.text);
-    if (is_swallowed(part)) answer_.clear();
+    tell(part.text, part.kind);
     // Of several servers the first that did not do it speaks.
     if (memcached::is_error(part.kind)) return;
   }
+}
+
+// No server has answered.
+void MemcachedCommand::tell_failure() {
+  if (error_.empty())
+    answer_ = quiet_ ? "" : "EN\r\n";
+  else
+    answer_ = error_;
+}
+
+void MemcachedCommand::tell(std::string& text, ReplyKind kind) {
+  answer_.swap(text);
+  if (is_swallowed(kind)) answer_.clear();
 }
 
 bool MemcachedCommand::is_done(const Part& part) noexcept {
@@ -465,84 +524,31 @@ bool MemcachedCommand::is_done(const Part& part) noexcept {
 }
 
 // What the client has asked not to be told.
-bool MemcachedCommand::is_swallowed(const Part& part) const noexcept {
+bool MemcachedCommand::is_swallowed(ReplyKind kind) const noexcept {
   if (!quiet_) return false;
   switch (verb_) {
     case Verb::meta_get:
-      return part.kind == ReplyKind::end;
+      return kind == ReplyKind::end;
     case Verb::meta_set:
     case Verb::meta_delete:
-      return part.kind == ReplyKind::meta_done;
+      return kind == ReplyKind::meta_done;
     case Verb::meta_arithmetic:
-      return part.kind == ReplyKind::meta_done || part.kind == ReplyKind::value;
+      return kind == ReplyKind::meta_done || kind == ReplyKind::value;
     default:
       return false;
   }
 }
 
 void MemcachedCommand::count(const Part& part) {
-  using metrics::MemcachedVerb;
-  MemcachedVerb verb = MemcachedVerb::get;
-  switch (verb_) {
-    case Verb::set:
-    case Verb::cas:
-    case Verb::meta_set:
-      verb = MemcachedVerb::set;
-      break;
-    case Verb::add:
-      verb = MemcachedVerb::add;
-      break;
-    case Verb::replace:
-      verb = MemcachedVerb::replace;
-      break;
-    case Verb::append:
-    case Verb::prepend:
-      verb = MemcachedVerb::append;
-      break;
-    case Verb::incr:
-    case Verb::decr:
-    case Verb::meta_arithmetic:
-      verb = MemcachedVerb::incr;
-      break;
-    case Verb::remove:
-    case Verb::meta_delete:
-      verb = MemcachedVerb::remove;
-      break;
-    case Verb::touch:
-      verb = MemcachedVerb::touch;
-      break;
-    case Verb::get:
-    case Verb::gets:
-    case Verb::gat:
-    case Verb::gats:
-    case Verb::meta_get:
-      break;
-    default:
-      return;
-  }
-  auto& cells = at(part.view->memcached_cells->commands, verb);
-  if (!part.ok || memcached::is_error(part.kind)) return at(cells, MemcachedResult::error).add();
-  if (memcached::is_retrieval(verb_)) {
-    at(cells, MemcachedResult::hit).add(part.items.size());
-    at(cells, MemcachedResult::miss).add(part.keys.size() - part.items.size());
-    return;
-  }
-  switch (part.kind) {
-    case ReplyKind::end:
-    case ReplyKind::not_found:
-    case ReplyKind::meta_not_found:
-      return at(cells, MemcachedResult::miss).add();
-    case ReplyKind::not_stored:
-    case ReplyKind::exists:
-    case ReplyKind::meta_not_stored:
-    case ReplyKind::meta_exists:
-      return at(cells, MemcachedResult::not_stored).add();
-    case ReplyKind::stored:
-      return at(cells, MemcachedResult::stored).add();
-    default:
-      return at(cells, verb_ == Verb::meta_set ? MemcachedResult::stored : MemcachedResult::hit)
-          .add();
-  }
+  if (!part.ok || memcached::is_error(part.kind)) return count(*part.view, MemcachedResult::error);
+  if (!memcached::is_retrieval(verb_)) return count(*part.view, result_of(verb_, part.kind));
+  count(*part.view, MemcachedResult::hit, part.items.size());
+  count(*part.view, MemcachedResult::miss, part.keys.size() - part.items.size());
+}
+
+void MemcachedCommand::count(PoolView& view, MemcachedResult result, std::size_t n) {
+  if (const auto verb = counted_as(verb_))
+    at(at(view.memcached_cells->commands, *verb), result).add(n);
 }
 
 bool MemcachedCommand::forget_memory() noexcept {

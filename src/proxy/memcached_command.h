@@ -2,25 +2,33 @@
 // and what their answers come to.
 //
 // The commands of a client are answered in their order, whatever the order in which servers answer.
-// Recycled with the memory it holds. One thread.
+// Where several servers hold an item, what one does not have is asked of the next, and what is
+// written is written to all: see memcached_replicas.cpp. Recycled with the memory it holds. One
+// thread.
 #pragma once
 
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "memcached/command.h"
 #include "proxy/memcached_target.h"
+#include "proxy/replica_write.h"
 #include "upstream/memcached_server.h"
 
 namespace clockwise::proxy {
 
 class MemcachedSession;
 
-class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
+// A few of many keys: a bit for each, the same for those that happen to be alike.
+using KeyMarks = std::uint64_t;
+[[nodiscard]] KeyMarks mark_of(std::string_view key) noexcept;
+
+class MemcachedCommand final : public boost::intrusive::slist_base_hook<>, ReplicaWrite::Waiter {
  public:
   explicit MemcachedCommand(Context& context) : context_(context) {}
 
@@ -32,6 +40,11 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
               std::uint32_t size);
 
   [[nodiscard]] bool done() const noexcept { return pending_ == 0; }
+  // Not all servers are asked at once. A later command of the client must not overtake it until it
+  // is done: not one that writes a key that it searches for, and none about a key that it decides.
+  [[nodiscard]] bool has_steps() const noexcept { return (searched_ | decided_) != 0; }
+  [[nodiscard]] KeyMarks searched() const noexcept { return searched_; }
+  [[nodiscard]] KeyMarks decided() const noexcept { return decided_; }
   // What the client gets; empty: nothing. REQUIRES: done().
   [[nodiscard]] std::string& answer() noexcept { return answer_; }
   // Octets of the client's that it accounts for.
@@ -71,6 +84,7 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
     bool asked = false;        // false: the owner is out, and is not asked
     bool aside = false;        // the client is told only where it says better than the others
     bool overflowed = false;   // there was no memory for what came
+    bool failed = false;       // what it does not have is not known, and it is not asked again
     std::size_t next_key = 0;  // of `keys`: the first that may still come
     std::size_t next_item = 0, taken = 0;                   // of what went to the client
     memcached::ReplyKind kind = memcached::ReplyKind::end;  // of its last line
@@ -79,6 +93,7 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
    private:
     bool on_reply(const memcached::Reply& reply) override;
     bool on_item(const memcached::Reply& reply);
+    [[nodiscard]] std::uint32_t place_of(std::uint32_t key) const noexcept;
     void keep(std::string_view octets, std::string_view end);
     void on_value(std::string_view octets, std::uint32_t left) override;
     void on_answered() override;
@@ -96,9 +111,12 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
     bool stands_in = false;
     bool asked = false;
   };
-  [[nodiscard]] Whom whom(std::string_view key) const;
+  [[nodiscard]] PoolView& view_of(std::string_view key) const;
+  [[nodiscard]] Whom whom(PoolView& view, std::string_view key) const;
   [[nodiscard]] Part& add_part(const Whom& whom);
-  [[nodiscard]] std::uint32_t part_for(const Whom& whom, const memcached::Command& command);
+  [[nodiscard]] std::uint32_t part_for(const Whom& whom);
+  void add_key(std::uint32_t part, std::uint32_t key);
+  void ask_parts(std::uint32_t from);
   void set_key(std::string_view key);
   void start_single(const memcached::Command& command, std::string_view data);
   void start_retrieval(const memcached::Command& command);
@@ -110,16 +128,36 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
   void ask_all(PoolView& view, std::string_view line);
   void part_done();
   void finish();
-  void judge(const Part& part) noexcept;
+  void judge(bool answered, memcached::ReplyKind kind) noexcept;
   void finish_retrieval();
   void finish_version();
   void finish_single();
+  void tell_failure();
+  void tell(std::string& text, memcached::ReplyKind kind);
   void fail(Part& part, std::string_view cause);
   void count(const Part& part);
-  [[nodiscard]] bool is_read() const noexcept;
+  void count(PoolView& view, metrics::MemcachedResult result, std::size_t n = 1);
   [[nodiscard]] static bool is_done(const Part& part) noexcept;
-  [[nodiscard]] bool is_swallowed(const Part& part) const noexcept;
+  [[nodiscard]] bool is_swallowed(memcached::ReplyKind kind) const noexcept;
   [[nodiscard]] std::string_view key_at(std::size_t i) const noexcept;
+
+  // memcached_replicas.cpp: items that several servers hold
+  [[nodiscard]] bool write(PoolView& view, const memcached::Command& command,
+                           std::string_view data);
+  void on_written(const ReplicaWrite::Result& result) override;
+  [[nodiscard]] std::string label_of(const ReplicaWrite::Result& result) const;
+  [[nodiscard]] Whom begin_search(PoolView& view, std::uint32_t key, std::uint32_t keys);
+  void search_with(Part& part, std::string_view line, const memcached::Command& command);
+  [[nodiscard]] bool searches_on();
+  void take_stock(Part& part);
+  void take_stock_of_items(Part& part, bool answered);
+  void take_back_error(Part& part);
+  void ask_next(std::uint32_t key);
+  [[nodiscard]] bool has_failed(const upstream::MemcachedServer& server) const noexcept;
+  void end_search();
+  void tell_best();
+  void copy_back(std::uint32_t key);
+  void touch_others(std::uint32_t key);
 
   Context& context_;
   MemcachedSession* session_ = nullptr;  // null: the client is gone
@@ -137,6 +175,20 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<> {
   std::vector<std::uint32_t> part_of_;   // by key
   std::string error_;                    // what the client is told of the first that failed
   std::string answer_;
+
+  // The search for a key among its owners.
+  struct Search {
+    std::uint8_t place = 0;  // of who was asked last
+    bool found = false;
+    std::uint32_t missed = 0;  // bit n: the owner at place n does not have it
+  };
+  std::vector<Search> searches_;      // by key; empty: each has one owner
+  bool alone_ = false;                // and nobody but the first owner is asked
+  std::uint32_t round_ = 0;           // the first part of the newest round
+  std::int64_t exptime_ = 0;          // of a retrieval
+  std::optional<std::int64_t> sets_;  // the lifetime that a read sets
+  PoolView* view_ = nullptr;          // of what is written to several owners
+  KeyMarks searched_ = 0, decided_ = 0;
 };
 
 }  // namespace clockwise::proxy

@@ -67,8 +67,9 @@ void MemcachedSession::on_read(const io::error_code& error, std::size_t n) {
 // As many as there is room for, and no more than a turn's share.
 void MemcachedSession::begin_commands() {
   reading_ = true;
+  held_back_ = false;
   for (int i = 0; i < kMostInTurn && !gone_ && !ending_ && !wants_more_ && has_room(); ++i)
-    wants_more_ = client_->in().empty() || !read_command();
+    wants_more_ = client_->in().empty() || (!read_command() && !held_back_);
   reading_ = false;
   if (!gone_) take_answers();
 }
@@ -91,6 +92,7 @@ bool MemcachedSession::read_command() {
       if (refusal.answer.empty()) warn_of_binary();
       [[fallthrough]];
     case Scanned::refused:
+      if (refusal.deletes_key && hold_back(command)) return false;
       refuse(command, refusal);
       return true;
   }
@@ -124,6 +126,7 @@ bool MemcachedSession::begin(const Command& command) {
       return true;
     }
   }
+  if (hold_back(command)) return false;
   if (command.verb == Verb::quit) ending_ = true;
   const std::size_t whole = command.line_size + data.size();
   MemcachedCommand& one = append();
@@ -132,6 +135,33 @@ bool MemcachedSession::begin(const Command& command) {
   in.consume(whole);
   scanned_ = 0;
   return true;
+}
+
+// Where several servers hold an item, a command may reach some of them later than one that came
+// after it. About one key that would make another order. True: it waits.
+bool MemcachedSession::hold_back(const Command& command) {
+  if (in_steps_ == 0 || !must_wait(command)) return false;
+  held_back_ = true;
+  scanned_ = 0;
+  return true;
+}
+
+bool MemcachedSession::must_wait(const Command& command) {
+  KeyMarks searched = 0, decided = 0;
+  for (const MemcachedCommand& earlier : commands_) {
+    if (earlier.done()) continue;
+    searched |= earlier.searched();
+    decided |= earlier.decided();
+  }
+  const KeyMarks others = memcached::is_read(command.verb) ? decided : searched | decided;
+  if (command.verb == Verb::flush_all) return others != 0;
+  if (others == 0 || command.key.empty()) return false;
+  KeyMarks keys = mark_of(memcached::ring_key(command, listener_.context().key));
+  std::string_view rest = memcached::is_retrieval(command.verb) ? command.rest : "";
+  for (std::string_view key = memcached::next_word(rest); !key.empty();
+       key = memcached::next_word(rest))
+    keys |= mark_of(key);
+  return (keys & others) != 0;
 }
 
 void MemcachedSession::refuse(const Command& command, const Refusal& refusal) {
@@ -180,6 +210,7 @@ MemcachedCommand& MemcachedSession::append() {
 void MemcachedSession::begun(const MemcachedCommand& command) noexcept {
   unanswered_ += command.size() + kCommandCost;
   asked_ += command.keys();
+  if (command.has_steps()) ++in_steps_;
   listener_.cells().in_flight.add();
 }
 
@@ -187,6 +218,7 @@ void MemcachedSession::begun(const MemcachedCommand& command) noexcept {
 bool MemcachedSession::has_room() const noexcept {
   const config::Limits& limits = listener_.config().limits;
   const std::size_t waiting = out_.size() - sent_;
+  if (held_back_) return false;
   if (waiting >= limits.unsent || listener_.context().memcached_held >= limits.buffered)
     return false;
   return commands_.empty() || (unanswered_ < limits.unanswered && asked_ < kMostAsked &&
@@ -206,6 +238,7 @@ void MemcachedSession::take_answers() {
     commands_.pop_front();
     unanswered_ -= command.size() + kCommandCost;
     asked_ -= command.keys();
+    if (command.has_steps()) --in_steps_;
     held_ -= command.held();
     learn(command);
     count(command);

@@ -58,6 +58,8 @@ class MemcachedSession final : public io::Stream::Owner,
   void begin_commands();
   [[nodiscard]] bool read_command();
   [[nodiscard]] bool begin(const memcached::Command& command);
+  [[nodiscard]] bool hold_back(const memcached::Command& command);
+  [[nodiscard]] bool must_wait(const memcached::Command& command);
   void make_room(std::size_t size);
   void refuse(const memcached::Command& command, const memcached::Refusal& refusal);
   void warn_of_binary();
@@ -87,6 +89,7 @@ class MemcachedSession final : public io::Stream::Owner,
   std::uint64_t skip_ = 0;      // octets of a data block to be thrown away
   std::size_t unanswered_ = 0;  // octets of commands_ and what they cost beside
   std::size_t asked_ = 0;       // keys of commands_
+  std::size_t in_steps_ = 0;    // commands_ that are not asked of all servers at once
   std::size_t per_key_;         // octets of an answer, as the last ones were
   std::size_t held_ = 0;        // octets of answers in commands_
   std::size_t accounted_ = 0;   // of in() and out_, in Context::memcached_held
@@ -94,6 +97,7 @@ class MemcachedSession final : public io::Stream::Owner,
   std::string text_;        // of stats
   bool reading_ = false;    // in begin_commands()
   bool wants_more_ = true;  // what is in in() is no whole command
+  bool held_back_ = false;  // the next one waits for an answer to those before it
   bool eof_ = false;        // the client sends nothing more
   bool blocked_ = false;    // the client takes nothing more at the moment
   bool go_on_wanted_ = false;

@@ -27,6 +27,11 @@ void count_remapped(const PoolView& view, ring::Position position, std::string_v
   if (before && *before != home) view.pool->watch->requests.at(context.worker).cell.add();
 }
 
+void count_routed(PoolView& view, ring::Position position, bool home, const Context& context) {
+  at(view.cells->routed, home ? metrics::Routed::home : metrics::Routed::failover).add();
+  view.recent->add({position, context.loop.now(), http::CacheAnswer::unknown});
+}
+
 }  // namespace
 
 ring::Position position_of(const PoolView& view, std::string_view key) {
@@ -51,9 +56,40 @@ std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
     if (next->trial) pool.health->not_tried(*pool.servers[next->server].health);
     index = next->server;
   }
-  at(view.cells->routed, index == home ? metrics::Routed::home : metrics::Routed::failover).add();
-  view.recent->add({position, context.loop.now(), http::CacheAnswer::unknown});
+  count_routed(view, position, index == home, context);
   return MemcachedTarget{view.memcached[index], home, index};
+}
+
+upstream::Owners owners_of(const PoolView& view, ring::Position position) {
+  return {view.pool->config, *view.pool->ring, position};
+}
+
+bool can_be_asked(const PoolView& view, ring::ServerIndex server) noexcept {
+  const upstream::HealthBoard& board = *view.pool->health;
+  const upstream::HealthMark& mark = *view.pool->servers[server].health;
+  if (view.memcached[server]->away()) return false;
+  return board.all_well() || mark.usable() || mark.awaits_trial() || board.panic();
+}
+
+std::optional<std::uint32_t> first_owner(PoolView& view, std::string_view key,
+                                         ring::Position position, const Context& context) {
+  const ring::ServerIndex home = view.pool->ring->owner(position);
+  std::uint32_t place = 0;
+  if (!can_be_asked(view, home)) {
+    const upstream::Owners owners = owners_of(view, position);
+    do {
+      if (++place >= owners.size()) return std::nullopt;
+    } while (!can_be_asked(view, owners[place]));
+  }
+  if (view.pool->watch) count_remapped(view, position, key, home, context);
+  count_routed(view, position, place == 0, context);
+  return place;
+}
+
+upstream::MemcachedServer& owner_at(PoolView& view, ring::Position position, std::uint32_t place) {
+  const ring::ServerIndex server =
+      place == 0 ? view.pool->ring->owner(position) : owners_of(view, position)[place];
+  return *view.memcached[server];
 }
 
 upstream::MemcachedServer* previous_home_of(PoolView& view, std::string_view key,

@@ -1,4 +1,4 @@
-// Which memcached server holds an item. One thread.
+// Which memcached servers hold an item. One thread.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 
 #include "proxy/context.h"
 #include "upstream/memcached_server.h"
+#include "upstream/owners.h"
 
 namespace clockwise::proxy {
 
@@ -25,6 +26,26 @@ struct MemcachedTarget {
 [[nodiscard]] std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
                                                        ring::Position position,
                                                        const Context& context);
+
+// Whether several servers hold each item.
+[[nodiscard]] inline bool has_replicas(const PoolView& view) noexcept {
+  return view.pool->config.ring.replicas > 1;
+}
+// In the place of who stands in for all of them: behind the last, and without a mark in uniques
+// (memcached::unique_at).
+inline constexpr std::uint32_t kNoOwner = config::kMaxReplicas;
+// Those that hold an item, the home first. REQUIRES: the ring is not empty.
+[[nodiscard]] upstream::Owners owners_of(const PoolView& view, ring::Position position);
+// By what is known of it now.
+[[nodiscard]] bool can_be_asked(const PoolView& view, ring::ServerIndex server) noexcept;
+// The place of the first of the owners that can be asked, counted as by target_of(). Nothing: none
+// of them can, and target_of() says what is left. REQUIRES: the ring is not empty.
+[[nodiscard]] std::optional<std::uint32_t> first_owner(PoolView& view, std::string_view key,
+                                                       ring::Position position,
+                                                       const Context& context);
+// The server at that place.
+[[nodiscard]] upstream::MemcachedServer& owner_at(PoolView& view, ring::Position position,
+                                                  std::uint32_t place);
 
 // The owner, whether or not it can be asked. REQUIRES: the ring is not empty.
 [[nodiscard]] upstream::MemcachedServer& home_of(PoolView& view, ring::Position position);

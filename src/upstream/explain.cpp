@@ -7,6 +7,7 @@
 #include "metrics/catalogue.h"
 #include "ring/key_part.h"
 #include "upstream/choose.h"
+#include "upstream/owners.h"
 #include "upstream/server_state.h"
 
 namespace clockwise::upstream {
@@ -35,9 +36,26 @@ void look_around(const ring::Ring& ring, Explanation& result) {
     result.after.push_back(points[(first + i) % points.size()]);
 }
 
+// An item has several owners: the first that can be asked is.
+bool choose_owner(const config::Pool& pool, const ring::Ring& ring, const LivePool& live,
+                  Explanation& result) {
+  if (pool.ring.replicas < 2) return false;
+  const Owners owners(pool, ring, result.place.hash);
+  for (std::uint32_t place = 0; place < owners.size(); ++place) {
+    const ring::ServerIndex owner = owners[place];
+    const bool known = !live.servers.empty();
+    if (known && !live.servers[owner].reachable) continue;
+    if (known && !live.servers[owner].usable && !live.panic) continue;
+    result.chosen = owner;
+    result.reason = place == 0 ? metrics::Routed::home : metrics::Routed::failover;
+    return true;
+  }
+  return false;
+}
+
 void choose(const config::Pool& pool, const ring::Ring& ring, const LivePool& live,
             Explanation& result) {
-  if (ring.points().empty()) return;
+  if (ring.points().empty() || choose_owner(pool, ring, live, result)) return;
   const ring::Position position = result.place.hash;
   const Rules rules{pool.failover, live.panic};
   const auto unusable = [&](ring::ServerIndex server) {
@@ -86,7 +104,8 @@ Explanation explain(const config::Pool& pool, const ring::Ring& ring, const Ques
   if (question.is_key)
     result.canonical = ring::canonical_key(question.text, pool.ring.scheme.part());
   look_around(ring, result);
-  for (const ring::Point& met : walk(ring, question.position, std::max(replicas, kWalkShown))) {
+  for (const ring::Point& met :
+       walk(pool, ring, question.position, std::max(replicas, kWalkShown))) {
     if (result.place.owners.size() < replicas) result.place.owners.push_back(met.server);
     result.walk.push_back({met.position, met.server});
   }

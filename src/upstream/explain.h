@@ -63,7 +63,7 @@ inline constexpr std::uint32_t kWalkShown = 16;
 
 // `replicas`: how many owners to name. A request tries, as `retry.attempts` and `failover` of the
 // pool say, those on the walk that are usable and then the others (upstream/choose.h); one without
-// a known address costs a try.
+// a known address costs a try. Where items have several owners, the first that is usable is asked.
 [[nodiscard]] Explanation explain(const config::Pool& pool, const ring::Ring& ring,
                                   const Question& question, std::uint32_t replicas = 1,
                                   const LivePool& live = {});

@@ -2,15 +2,18 @@
 
 #include <boost/json.hpp>
 
+#include "upstream/owners.h"
+
 namespace clockwise::upstream {
 
 namespace json = boost::json;
 
-std::vector<ring::Point> walk(const ring::Ring& ring, ring::Position position, std::size_t limit) {
+std::vector<ring::Point> walk(const config::Pool& pool, const ring::Ring& ring,
+                              ring::Position position, std::size_t limit) {
   std::vector<ring::Point> steps;
   std::vector<ring::ServerIndex> met;
   while (steps.size() < limit) {
-    const auto next = ring.successor(position, met);
+    const auto next = next_owner(pool, ring, position, met);
     if (!next) break;
     steps.push_back(*next);
     met.push_back(next->server);
@@ -18,9 +21,10 @@ std::vector<ring::Point> walk(const ring::Ring& ring, ring::Position position, s
   return steps;
 }
 
-KeyPlace locate(const ring::Ring& ring, ring::Position position, std::uint32_t replicas) {
+KeyPlace locate(const config::Pool& pool, const ring::Ring& ring, ring::Position position,
+                std::uint32_t replicas) {
   KeyPlace place{position, {}};
-  for (const ring::Point& step : walk(ring, position, replicas))
+  for (const ring::Point& step : walk(pool, ring, position, replicas))
     place.owners.push_back(step.server);
   return place;
 }

@@ -15,19 +15,19 @@
 
 namespace clockwise::upstream {
 
-// The first `limit` distinct servers on the walk from `position`, or as many as the ring has, each
-// with the point through which it is reached.
-[[nodiscard]] std::vector<ring::Point> walk(const ring::Ring& ring, ring::Position position,
-                                            std::size_t limit);
+// `limit` distinct servers, or as many as the ring has, each with the point through which it is
+// reached: the owners (upstream/owners.h), then the others in the order of the walk.
+[[nodiscard]] std::vector<ring::Point> walk(const config::Pool& pool, const ring::Ring& ring,
+                                            ring::Position position, std::size_t limit);
 
 struct KeyPlace {
   ring::Position hash = 0;
   std::vector<ring::ServerIndex> owners;  // distinct, the home first; empty: the ring is
 };
 
-// The first `replicas` distinct servers on the walk from `position`, or as many as the ring has.
-[[nodiscard]] KeyPlace locate(const ring::Ring& ring, ring::Position position,
-                              std::uint32_t replicas = 1);
+// The first `replicas` of them.
+[[nodiscard]] KeyPlace locate(const config::Pool& pool, const ring::Ring& ring,
+                              ring::Position position, std::uint32_t replicas = 1);
 
 // {"key", "hash": "decimal", "server", "address", "replicas": [names], "previous"}. `replicas` are
 // all owners, the home first. The key stays byte for byte: write the object with upstream::to_text,

@@ -307,8 +307,10 @@ void MemcachedServer::retire() {
   close_idle();
 }
 
+// Whoever is told so may go on with what is to be asked next.
 void MemcachedServer::drop_all() {
   retired_ = true;
+  endpoints_.clear();
   fail_all();
 }
 

@@ -132,7 +132,7 @@ class MemcachedServer {
   [[nodiscard]] bool disposable() const noexcept { return retired_ && holders_ == 0 && idle(); }
   [[nodiscard]] bool idle() const noexcept;  // nothing is under way
   std::size_t close_idle();                  // connections; how many there were
-  void drop_all();
+  void drop_all();                           // nothing is asked any more
 
  private:
   friend class MemcachedPipe;

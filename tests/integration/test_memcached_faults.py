@@ -467,7 +467,7 @@ class OnReturn(unittest.TestCase):
         changed = client.ask(change % key)
         self.assertNotEqual(client.ask(b"get " + key + b"\r\n"), b"VALUE %s 0 3\r\nold\r\nEND\r\n" % key)
         servers[0].thaw()
-        probe = proxy.keys_of("a", 3, "probe")[-1]
+        probe = proxy.keys_of("a", count=3, prefix="probe")[-1]
         # A set of another key shows that it is asked again.
         wait_until(lambda: client.set(probe, b"x") == b"STORED\r\n" and servers[0].ask(b"get " + probe + b"\r\n") != b"END\r\n",
                    "it is back")

@@ -53,11 +53,13 @@ def store(verb, key, value, flags=0, exptime=0, unique=b"", noreply=False):
 
 @needs_memcached
 class Differential(unittest.TestCase):
+    POOL = {}
+
     @classmethod
     def setUpClass(cls):
         cls.plain = cls.enterClassContext(Memcached())
         cls.servers = [cls.enterClassContext(Memcached(name)) for name in NAMES]
-        cls.proxy = cls.enterClassContext(Cluster(cls.servers, memcached={"allow_flush": True}))
+        cls.proxy = cls.enterClassContext(Cluster(cls.servers, memcached={"allow_flush": True}, pool=cls.POOL))
         cls.addresses = [("127.0.0.1", cls.plain.port), cls.proxy.memcached]
         with cls.proxy.client() as client:  # every server was asked once: their versions are known
             client.ask(b"get" + b"".join(b" k%d" % n for n in range(100)) + b"\r\n")

@@ -313,18 +313,23 @@ class Cluster(Proxy):
     def page(self):
         return Page(self.admin("/metrics").text)
 
-    def owners(self, keys):
-        """{key: server}, as the configuration has them."""
+    def holders(self, keys):
+        """{key: servers}, as the configuration has them, the home first."""
         import json
 
         from support.clockwise import run
         done = run("lookup", "-c", self.file, "--json", "-", stdin="".join(k + "\n" for k in keys))
         assert done.returncode == 0, done.stderr
-        return {entry["key"].encode(): entry["server"] for entry in json.loads(done.stdout)["keys"]}
+        return {entry["key"].encode(): entry["replicas"] for entry in json.loads(done.stdout)["keys"]}
 
-    def keys_of(self, name, count=1, prefix="k"):
-        """Keys that the server of that name owns."""
-        found = [key for key, owner in self.owners(f"{prefix}{n}" for n in range(200 * count)).items() if owner == name]
+    def owners(self, keys):
+        """{key: server}: the home of each."""
+        return {key: holders[0] for key, holders in self.holders(keys).items()}
+
+    def keys_of(self, *names, count=1, prefix="k"):
+        """Keys that these servers hold, in this order; further ones may hold them too."""
+        found = [key for key, holders in self.holders(f"{prefix}{n}" for n in range(200 * count)).items()
+                 if holders[:len(names)] == list(names)]
         return found[:count]
 
     def state(self, name):

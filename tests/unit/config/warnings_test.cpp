@@ -201,17 +201,26 @@ TEST(MemcachedPool, AServerThatWasOutGivesOldValues) {
               ElementsAre(AllOf(StartsWith("main.yaml:7:5: pools.p.outlier: "), old_values)));
   EXPECT_THAT(warnings_of_memcached("outlier: {}\n    failover: next"),
               ElementsAre(HasSubstr("p.failover: ")));
-  for (const char* pool : {"failover: fail_fast", "outlier: off",
-                           "failover: next\n    memcached: {on_return: distrust}",
-                           "memcached: {on_return: distrust}\n    outlier: {}"})
+  for (const char* pool :
+       {"failover: fail_fast", "outlier: off",
+        "failover: next\n    memcached: {on_return: distrust}",
+        "memcached: {on_return: distrust}\n    outlier: {}", "ring: {replicas: 1}",
+        "ring: {replicas: 2}\n    memcached: {on_return: distrust}"})
     EXPECT_THAT(warnings_of_memcached(pool), IsEmpty()) << pool;
+  EXPECT_THAT(
+      warnings_of_memcached("ring: {replicas: 2}"),
+      ElementsAre(AllOf(StartsWith("main.yaml:7:22: pools.p.ring.replicas: "), old_values)));
 }
 
 TEST(MemcachedPool, MoreReplicasThanServers) {
-  EXPECT_THAT(warnings_of_memcached("ring: {replicas: 4}"),
+  const auto warnings = [](const std::string& replicas) {
+    return warnings_of_memcached("ring: {replicas: " + replicas +
+                                 "}\n    memcached: {on_return: distrust}");
+  };
+  EXPECT_THAT(warnings("4"),
               ElementsAre("main.yaml:7:22: pools.p.ring.replicas: 4 is more than the number of "
                           "servers, 3: each item is on all of them"));
-  EXPECT_THAT(warnings_of_memcached("ring: {replicas: 3}"), IsEmpty());
+  EXPECT_THAT(warnings("3"), IsEmpty());
 }
 
 TEST(MemcachedPool, ALifetimeThatTheCapCuts) {

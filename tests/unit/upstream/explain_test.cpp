@@ -170,6 +170,40 @@ TEST(Explain, ChoosesWhomARequestWouldAsk) {
   }
 }
 
+TEST(Explain, OfSeveralOwnersTheFirstThatCanBeAskedIsChosen) {
+  const HandMadeRing ring({{10, 0}, {20, 1}, {30, 2}});
+  config::Pool pool = abc();
+  pool.ring.replicas = 2;
+  pool.failover = config::Failover::fail_fast;
+  struct Row {
+    const char* name;
+    LivePool live;
+    std::optional<ring::ServerIndex> chosen;
+  };
+  const Row rows[]{
+      {"nothing known", {}, 0},           {"all up", live_pool("+++"), 0},
+      {"home out", live_pool("-++"), 1},  {"home without an address", live_pool("?++"), 1},
+      {"both out", live_pool("--+"), {}}, {"panic", live_pool("--+", true), 0},
+  };
+  for (const Row& row : rows) {
+    const Explanation found = explain(pool, ring, at(5), 2, row.live);
+    EXPECT_EQ(found.chosen, row.chosen) << row.name;
+    const auto reason = row.chosen == 0U ? Routed::home : Routed::failover;
+    EXPECT_EQ(found.reason, row.chosen ? std::optional(reason) : std::nullopt) << row.name;
+  }
+}
+
+TEST(Explain, OwnersInOtherZonesStandBeforeTheRestOfTheWalk) {
+  const HandMadeRing ring({{10, 0}, {20, 1}, {30, 2}});
+  config::Pool pool = abc();
+  pool.ring.replicas = 2;
+  pool.servers[0].zone = pool.servers[1].zone = "east";
+  pool.servers[2].zone = "west";
+  const Explanation found = explain(pool, ring, at(5), 2);
+  EXPECT_THAT(found.place.owners, ElementsAre(0, 2));
+  EXPECT_THAT(found.walk, ElementsAre(Step{10, 0}, Step{30, 2}, Step{20, 1}));
+}
+
 TEST(Explain, NobodyIsChosenFromAnEmptyRing) {
   const test::BuiltPool built{server("a", 0)};
   const Explanation found = explain(built.pool, *built.ring, {"k", 5, true});
@@ -210,7 +244,8 @@ TEST(Explain, OwnersAreNoMoreThanAskedAndTheWalkHasThemAll) {
   const Question question{"/x", built.ring->hash("/x"), true};
   for (const std::uint32_t replicas : {1U, 2U, 3U, 50U}) {
     const Explanation found = explain(built.pool, *built.ring, question, replicas);
-    EXPECT_EQ(found.place.owners, locate(*built.ring, question.position, replicas).owners);
+    EXPECT_EQ(found.place.owners,
+              locate(built.pool, *built.ring, question.position, replicas).owners);
     EXPECT_EQ(found.walk.size(), 3U);
   }
 }

@@ -20,16 +20,16 @@ using test::server;
 TEST(Lookup, FindsDistinctOwnersTheHomeFirst) {
   const BuiltPool built{server("a"), server("b"), server("off", 0), server("c")};
   const ring::Position hash = built.ring->hash("/key");
-  const KeyPlace place = locate(*built.ring, hash, 10);
+  const KeyPlace place = locate(built.pool, *built.ring, hash, 10);
   ASSERT_EQ(place.owners.size(), 3u);
   EXPECT_EQ(place.owners[0], built.ring->owner(hash));
   EXPECT_EQ(place.owners[1], built.ring->successor(hash, std::vector{place.owners[0]})->server);
-  EXPECT_EQ(locate(*built.ring, hash).owners.size(), 1u);
+  EXPECT_EQ(locate(built.pool, *built.ring, hash).owners.size(), 1u);
 }
 
 TEST(Lookup, OfAnEmptyRingFindsNobody) {
   const BuiltPool built{server("a", 0)};
-  const KeyPlace place = locate(*built.ring, 5, 2);
+  const KeyPlace place = locate(built.pool, *built.ring, 5, 2);
   EXPECT_TRUE(place.owners.empty());
   EXPECT_EQ(json::serialize(to_json(built.pool, "k", place)),
             R"({"key":"k","hash":"5","server":null,"address":null,"replicas":[],"previous":null})");
@@ -37,7 +37,7 @@ TEST(Lookup, OfAnEmptyRingFindsNobody) {
 
 TEST(Lookup, WritesTheObjectOfTheInterface) {
   const BuiltPool built{server("a")};
-  const KeyPlace place = locate(*built.ring, ~ring::Position{0}, 2);
+  const KeyPlace place = locate(built.pool, *built.ring, ~ring::Position{0}, 2);
   EXPECT_EQ(json::serialize(to_json(built.pool, "/x", place)),
             R"({"key":"/x","hash":"18446744073709551615","server":"a","address":"a:80",)"
             R"("replicas":["a"],"previous":null})");
