@@ -101,6 +101,12 @@ void Store::pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms) {
   fill.become(Fill::State::passed);
 }
 
+void Store::found_elsewhere(Fill& fill) {
+  shard_of(fill.hash_).leave(fill);
+  fill.found_.store(true, std::memory_order_release);
+  fill.become(Fill::State::passed);
+}
+
 void Store::fail(Fill& fill, const Fill::Failure& failure) {
   shard_of(fill.hash_).leave(fill);
   {

@@ -120,6 +120,8 @@ class Store {
                                 std::int64_t now_ms);
   // The answer cannot be shared, which is remembered for a while.
   void pass(Fill& fill, std::int64_t remember_ms, std::int64_t now_ms);
+  // The answer stands somewhere else by now, where each who waits has it from: passed and found().
+  void found_elsewhere(Fill& fill);
   void fail(Fill& fill, const Fill::Failure& failure);
   void cut(Fill& fill);
 

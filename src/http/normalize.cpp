@@ -112,6 +112,29 @@ void append_decoded_path(std::string_view path, std::string& out) {
   resolve_dots(out, root, segment);
 }
 
+bool leaves_root(std::string_view path) noexcept {
+  std::ptrdiff_t depth = 0;
+  std::size_t size = 0, dots = 0;  // of the segment
+  for (std::size_t at = 0; at <= path.size(); ++at) {
+    const int decoded = at < path.size() ? escaped(path, at) : -1;
+    const char octet = decoded >= 0       ? static_cast<char>(decoded)
+                       : at < path.size() ? path[at]
+                                          : '/';
+    if (decoded >= 0) at += 2;
+    if (octet != '/') {
+      ++size;
+      dots += octet == '.' ? 1 : 0;
+      continue;
+    }
+    const bool up = size == 2 && dots == 2;
+    const bool stays = size == 0 || (size == 1 && dots == 1);
+    depth += up ? -1 : stays ? 0 : 1;
+    if (depth < 0) return true;
+    size = dots = 0;
+  }
+  return false;
+}
+
 void append_normal_escapes(std::string_view text, std::string& out) {
   if (has_malformed_escape(text)) {
     out.append(text);

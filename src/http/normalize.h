@@ -15,6 +15,9 @@ namespace clockwise::http {
 // at the root; a "%" that two hex digits do not follow stays as it is.
 void append_decoded_path(std::string_view path, std::string& out);
 
+// Whether a ".." of such a path leads above its root, where append_decoded_path() stays.
+[[nodiscard]] bool leaves_root(std::string_view path) noexcept;
+
 // Percent-encoding as RFC 3986 6.2.2 has it: escapes of unreserved octets are decoded, the others
 // written in upper case; "%2F" stays apart from "/". A text with a malformed escape is appended as
 // it is, for nobody knows what its server reads in it.

@@ -27,6 +27,15 @@ void append_hex(unsigned char octet, std::string_view digits, std::string& text)
   text += digits[octet & 15];
 }
 
+// The first half of its SHA-256.
+std::string digest_of(std::string_view key) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  EVP_Digest(key.data(), key.size(), hash.data(), nullptr, EVP_sha256(), nullptr);
+  std::string digest;
+  for (std::size_t i = 0; i < kDigestOctets; ++i) append_hex(hash[i], kLowerHex, digest);
+  return digest;
+}
+
 }  // namespace
 
 bool is_key(std::string_view key) noexcept {
@@ -46,12 +55,16 @@ void append_escaped(std::string_view text, std::string& key) {
 
 bool digest_if_long(std::string& key) {
   if (key.size() <= kMaxKey) return false;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  EVP_Digest(key.data(), key.size(), hash.data(), nullptr, EVP_sha256(), nullptr);
+  const std::string digest = digest_of(key);
   key.resize(kKept);
-  key += '~';
-  for (std::size_t i = 0; i < kDigestOctets; ++i) append_hex(hash[i], kLowerHex, key);
+  key.append("~").append(digest);
   return true;
+}
+
+std::string lock_key(std::string_view key, std::string_view key_namespace) {
+  std::string lock;
+  if (key.starts_with(key_namespace)) lock = key_namespace;
+  return lock.append("clockwise-fetch:").append(digest_of(key));
 }
 
 std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept {

@@ -18,6 +18,10 @@ void append_escaped(std::string_view text, std::string& key);
 // half of its SHA-256. False: it was short enough.
 bool digest_if_long(std::string& key);
 
+// The key of the lock that says who fetches the item of `key`: no longer than a key may be, and in
+// the same namespace (of up to 200 octets) where `key` is.
+[[nodiscard]] std::string lock_key(std::string_view key, std::string_view key_namespace);
+
 // What is sent as exptime so that an item lives for `seconds`: above 30 days a server takes it as
 // a time of day, which it then has to be. 0: for ever. REQUIRES: seconds >= 0.
 [[nodiscard]] std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept;

@@ -278,7 +278,7 @@ void Exchange::leave_session() {
   if (waiter_.waiting()) target_->leave(waiter_);
   leave_trial();
   leave_cache();
-  if (std::exchange(asked_pool_, false) && item_) item_->forget();
+  leave_item();
   item_waits_ = false;
   item_allow_ = {};
   if (view_ != nullptr) --view_->users;
@@ -349,6 +349,7 @@ void Exchange::on_deadline(io::Milliseconds time) {
     if (awaited_ == Side::client) return client_moves() ? await_client() : client_too_slow();
     if (phase_ == Phase::queued) return waited_too_long();
     if (phase_ == Phase::waiting) return waited_for_fill();
+    if (phase_ == Phase::item) return pool_is_late();
     return answer_due_ <= time ? fail(Failure::total) : server_too_slow();
   }
   if (watch_due_ <= time) {

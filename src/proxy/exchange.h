@@ -33,6 +33,7 @@
 #include "proxy/fill_watch.h"
 #include "proxy/hedge.h"
 #include "proxy/item_call.h"
+#include "proxy/item_lease.h"
 #include "proxy/outbox.h"
 #include "proxy/shared_lookup.h"
 #include "proxy/splice.h"
@@ -47,6 +48,7 @@ class Exchange final : upstream::ServerConnection::User,
                        Hedge::Owner,
                        ItemCall::Owner,
                        ReplicaWrite::Waiter,
+                       ItemLease::Owner,
                        FillWatch::Owner,
                        SharedLookup::Owner {
  public:
@@ -245,31 +247,53 @@ class Exchange final : upstream::ServerConnection::User,
   // exchange_item.cpp: an item of memcached is asked for, or written
   void ask_item();
   void refuse_item_method();
+  [[nodiscard]] bool leads_nowhere() const;
+  void refuse_item_path();
   [[nodiscard]] bool choose_item_server();
   void await_item();
+  void take_item_server(ring::ServerIndex index);
+  void tell_home();
+  [[nodiscard]] bool reads_item() const noexcept;
+  [[nodiscard]] bool try_next_item_server(upstream::CallFailure failure);
+  void send_item();
   void ask_server(std::string_view line, std::string_view data, upstream::AnswerShape shape,
                   bool repeatable);
   void read_item();
+  void send_read();
+  void read_item_again();
   void begin_write();
   void read_upload();
   void item_too_large();
   void write_item();
+  void check_item();
   void send_write();
   void remove_item();
+  void send_removal();
   bool on_item_reply(const memcached::Reply& reply) override;
   void on_item_value(std::string_view octets, std::uint32_t left) override;
   void on_item_answered() override;
   void on_item_failed(upstream::CallFailure failure) override;
-  void relay_item(std::string_view octets);
+  [[nodiscard]] bool begin_relay();
+  void relay_item(std::string_view octets, std::uint32_t left);
+  void keep_value(std::string_view octets, std::uint32_t left);
+  void send_kept();
   void rescan_upload_head();
+  void leave_item();
   void pool_is_late();
   void item_unavailable(unsigned status, std::string_view text);
+  void item_crowded();
+  [[nodiscard]] std::uint64_t most_held() const noexcept;
   void item_missing();
   void item_refused();
   void go_to_fallback();
   void leave_pool();
   void fill_item();
+  [[nodiscard]] bool wants_lease(const cache::ObjectRef& before) const;
+  void ask_lease();
+  void on_lease(ItemLease::Result result) override;
+  void stop_budget();
   [[nodiscard]] bool item_is_known();
+  [[nodiscard]] bool unpack_item();
   void answer_item();
   void write_item_head(unsigned status, std::string_view lines, std::uint64_t length);
   void answer_write();

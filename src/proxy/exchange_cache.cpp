@@ -187,6 +187,9 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
     fetch.items = view_;
     ++view_->users;
     fetch.item_key = item_->key;
+    if (wants_lease(stale))
+      fetch.lease =
+          std::make_shared<ItemLease>(context_, *view_, *item_->server, item_->key, item_->late_ns);
   }
   fetch.use = view_->cache;
   fetch.cells = view_->cache_cells;
@@ -249,7 +252,7 @@ void Exchange::fill_changed() {
     case Fill::State::done:
       return fill_begun();
     case Fill::State::passed:
-      return go_on_alone();
+      return asked_pool_ && watch_->fill().found() ? read_item_again() : go_on_alone();
     case Fill::State::failed:
       return fill_failed();
     case Fill::State::cut:
@@ -742,6 +745,7 @@ void Exchange::leave_cache() {
   if (fetch_) {
     fetch_->watch->leave();
     if (fetch_->reader != nullptr) fetch_->reader->leads_ = nullptr;
+    fetch_->lease.reset();  // it uses the view
     if (fetch_->items != nullptr) --fetch_->items->users;
     fetch_.reset();
   }

@@ -3,17 +3,21 @@
 // In order: ask_item -> [read_upload] -> ask -> on_item_... -> answer_item | answer_write |
 // go_to_fallback. What happens is one table in docs/memcached.md. Where several servers hold the
 // item, exchange_item_replicas.cpp says whom else to ask.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 
 #include "cache/conditions.h"
 #include "cache/lines.h"
+#include "http/normalize.h"
 #include "http/reply.h"
 #include "memcached/key.h"
 #include "proxy/exchange.h"
 #include "proxy/item.h"
 #include "proxy/memcached_target.h"
 #include "proxy/session.h"
+#include "upstream/choose.h"
 
 namespace clockwise::proxy {
 
@@ -32,6 +36,122 @@ namespace {
 // Of a packed value, for clients that do not take gzip.
 constexpr std::size_t kMostUnpacked = 64U << 20;
 
+constexpr std::string_view kLineEnd = "\r\n";
+
+std::string delete_line(std::string_view key) {
+  return std::string("delete ").append(key).append(kLineEnd);
+}
+
+void count_command(metrics::MemcachedCells& cells, Verb verb, ReplyKind kind, bool found) {
+  const auto count = [&](MemcachedVerb counted, MemcachedResult result) {
+    at(at(cells.commands, counted), memcached::is_error(kind) ? MemcachedResult::error : result)
+        .add();
+  };
+  const MemcachedResult written =
+      kind == ReplyKind::stored ? MemcachedResult::stored : MemcachedResult::not_stored;
+  switch (verb) {
+    case Verb::get:
+    case Verb::gets:
+      return count(MemcachedVerb::get, found ? MemcachedResult::hit : MemcachedResult::miss);
+    case Verb::add:
+      return count(MemcachedVerb::add, written);
+    case Verb::replace:
+      return count(MemcachedVerb::replace, written);
+    case Verb::set:
+    case Verb::cas:
+      return count(MemcachedVerb::set, written);
+    default: {
+      const bool missed = kind == ReplyKind::not_found || kind == ReplyKind::meta_not_found;
+      return count(MemcachedVerb::remove, missed ? MemcachedResult::miss : MemcachedResult::hit);
+    }
+  }
+}
+
+// A write that nobody waits for, or not any more. What it holds is let go of with its answer: the
+// lease of the item, since who waits for that is to find the item, and room for the value.
+class ItemWrite final : public upstream::MemcachedCall, ReplicaWrite::Waiter {
+ public:
+  struct Of {
+    upstream::MemcachedServer& server;
+    std::string key;
+    Verb verb;
+  };
+
+  static void send(PoolView& view, Context& context, Of of, std::string_view line,
+                   std::string_view data, std::shared_ptr<ItemLease> lease = nullptr) {
+    upstream::MemcachedServer& server = of.server;
+    auto* write = new ItemWrite(view, context, std::move(of));
+    write->lease_ = std::move(lease);
+    write->held_ = data.size();
+    context.memcached_held += data.size();
+    const upstream::MemcachedRequest request{.line = line,
+                                             .data = data,
+                                             .shape = AnswerShape::line,
+                                             .repeatable = true,
+                                             .patience = view.pool->config.timeouts.response};
+    if (!server.ask(*write, request)) write->on_failed(CallFailure::away);
+  }
+
+  // The same on all owners of the item. False: none of them can be asked.
+  [[nodiscard]] static bool send_to_owners(PoolView& view, Context& context,
+                                           upstream::MemcachedServer& home,
+                                           const memcached::Command& command, std::string_view data,
+                                           std::shared_ptr<ItemLease> lease) {
+    auto* write = new ItemWrite(view, context, {home, std::string(command.key), command.verb});
+    if (!context.take_write().start(view, command.key, command, data, write)) {
+      delete write;
+      return false;
+    }
+    write->lease_ = std::move(lease);
+    write->held_ = data.size();
+    context.memcached_held += data.size();
+    return true;
+  }
+
+  // What a client has asked for that is gone. REQUIRES: a write is under way.
+  static void take_over(PoolView& view, Context& context, Item& item) {
+    auto* write = new ItemWrite(view, context, {*item.server, item.key, item.verb});
+    write->held_ = std::exchange(item.held, 0);
+    item.call.hand_over(*write);
+  }
+
+ private:
+  ItemWrite(PoolView& view, Context& context, Of of)
+      : view_(view), context_(context), of_(std::move(of)) {
+    ++view_.users;
+  }
+  ~ItemWrite() override {
+    lease_.reset();
+    context_.memcached_held -= held_;
+    --view_.users;
+  }
+
+  bool on_reply(const Reply& reply) override {
+    kind_ = reply.kind;
+    return memcached::answers(of_.verb, reply);
+  }
+  void on_value(std::string_view, std::uint32_t) override {}
+  void on_answered() override { end(kind_); }
+  void on_failed(CallFailure) override {
+    of_.server.missed_write(of_.key);
+    end(ReplyKind::error);
+  }
+  void on_written(const ReplicaWrite::Result& result) override {
+    end(result.answered ? result.kind : ReplyKind::error);
+  }
+  void end(ReplyKind kind) {
+    count_command(*view_.memcached_cells, of_.verb, kind, false);
+    delete this;
+  }
+
+  PoolView& view_;
+  Context& context_;
+  const Of of_;
+  ReplyKind kind_ = ReplyKind::error;
+  std::shared_ptr<ItemLease> lease_;
+  std::size_t held_ = 0;
+};
+
 }  // namespace
 
 // --- what is asked ------------------------------------------------------------------------------
@@ -43,7 +163,9 @@ void Exchange::ask_item() {
   const bool reads = http::is_read(method_);
   const bool writes = method_ == http::Method::put || method_ == http::Method::del;
   if (!reads && !(writes && settings.writable)) return refuse_item_method();
-  if (!item_) item_ = std::make_unique<Item>(static_cast<ItemCall::Owner&>(*this));
+  if (leads_nowhere()) return refuse_item_path();
+  if (!item_)
+    item_ = std::make_unique<Item>(static_cast<ItemCall::Owner&>(*this), context_.memcached_held);
   item_->forget();
   const ItemKey key = item_key(key_of(view_->pool->key), settings, item_->key);
   if (key.refused) return reply(414, {}, "the key of the item would be longer than 250 bytes");
@@ -58,6 +180,18 @@ void Exchange::refuse_item_method() {
   reply(405, {}, "items can only be asked for in these ways: see Allow");
 }
 
+// Of a path above the root there is no decoded form, and the key of another is not taken for it.
+bool Exchange::leads_nowhere() const {
+  const std::string_view uri = context_.request.uri;
+  return http::leaves_root(uri.substr(0, uri.find('?'))) &&
+         view_->pool->config.ring.key.find("{path:decoded}") != std::string::npos;
+}
+
+void Exchange::refuse_item_path() {
+  at(session_->listener().cells().request_errors, metrics::RequestError::malformed).add();
+  reply(400, {}, "the path leads above its root");
+}
+
 // False: the exchange has gone another way.
 bool Exchange::choose_item_server() {
   if (view_->pool->ring->empty()) {
@@ -67,15 +201,61 @@ bool Exchange::choose_item_server() {
   hash_ = position_of(*view_, item_->key);
   if (has_replicas(*view_) && choose_owner()) return true;
   const auto target = target_of(*view_, item_->key, hash_, context_);
-  item_->server = target ? target->server : &home_of(*view_, hash_);
-  if (target && target->stands_in() && item_->verb != Verb::get && item_->verb != Verb::gets)
-    home_of(*view_, hash_).missed_write(item_->key);
+  take_item_server(target ? target->index : view_->pool->ring->owner(hash_));
   return true;
+}
+
+void Exchange::take_item_server(ring::ServerIndex index) {
+  Item& item = *item_;
+  item.index = index;
+  item.server = view_->memcached[index];
+  item.stands_in = item.server != &home_of(*view_, hash_);
+  if (item.stands_in && !reads_item()) tell_home();
+}
+
+// What a stand-in does is news for the owner, should it come back with what it held. What is
+// deleted is deleted there too, where that can be reached.
+void Exchange::tell_home() {
+  upstream::MemcachedServer& home = home_of(*view_, hash_);
+  if (item_->verb != Verb::remove || home.away()) return home.missed_write(item_->key);
+  ItemWrite::send(*view_, context_, {home, item_->key, Verb::remove}, delete_line(item_->key), {});
+}
+
+bool Exchange::reads_item() const noexcept {
+  return item_->verb == Verb::get || item_->verb == Verb::gets;
+}
+
+// `failover: next`: the next server on the ring is asked in the place of one that failed; for a
+// write only where nothing of it can have been done. False: there is nobody, or it may not be.
+bool Exchange::try_next_item_server(CallFailure failure) {
+  Item& item = *item_;
+  const bool undone = failure == CallFailure::refused || failure == CallFailure::away;
+  if (item.begun || (!reads_item() && !undone)) return false;
+  if (tried_.size() >= view_->pool->config.retry.attempts) return false;
+  tried_.push_back(item.index);
+  const auto next = upstream::choose(*view_->pool, hash_, tried_);
+  if (!next) return false;
+  // As of target_of().
+  if (next->trial) view_->pool->health->not_tried(*view_->pool->servers[next->server].health);
+  count_item_error();
+  item.found = item.crowded = false;
+  if (reads_item()) item.value.clear();
+  take_item_server(next->server);
+  send_item();
+  return true;
+}
+
+void Exchange::send_item() {
+  if (reads_item()) return send_read();
+  if (item_->verb == Verb::remove || item_->verb == Verb::meta_delete) return send_removal();
+  check_item();
+  send_write();
 }
 
 void Exchange::await_item() {
   phase_ = Phase::item;
-  due_ = io::Deadlines::kNever;
+  awaited_ = Side::server;
+  due_ = item_->again ? item_->late_ns / 1'000'000 : io::Deadlines::kNever;
   watch_client();
   update_deadline();
 }
@@ -95,10 +275,35 @@ void Exchange::read_item() {
   const config::Memcached& settings = view_->pool->config.memcached;
   item_->verb = settings.etag ? Verb::gets : Verb::get;
   if (!choose_item_server()) return;
-  if (view_->fallback != nullptr) view_->memory->hedge_clock.set(*this, settings.budget);
+  if (view_->fallback != nullptr && !item_->again) {
+    view_->memory->hedge_clock.set(*this, settings.budget);
+    const std::chrono::nanoseconds budget = settings.budget;
+    item_->late_ns = context_.loop.now_ns() + static_cast<std::uint64_t>(budget.count());
+  }
+  send_read();
+}
+
+void Exchange::send_read() {
   std::string& line = context_.text;
-  line.assign(settings.etag ? "gets " : "get ").append(item_->key).append("\r\n");
+  line.assign(memcached::name_of(item_->verb)).append(" ").append(item_->key).append("\r\n");
   ask_server(line, {}, AnswerShape::values, true);
+}
+
+// Another proxy has stored it while this one waited: out of the same budget, to a tick of the
+// clock.
+void Exchange::read_item_again() {
+  leave_fill();
+  stored_.object.reset();
+  watch_due_ = io::Deadlines::kNever;
+  rescan_head();
+  item_->forget();
+  item_->again = true;
+  read_item();
+}
+
+void Exchange::stop_budget() {
+  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
+  if (awaited_ == Side::server) due_ = io::Deadlines::kNever;
 }
 
 // The body has to be whole before its length is known, which goes first.
@@ -156,7 +361,11 @@ void Exchange::read_upload() {
   if (part.state == BodyReader::State::bad) return request_body_bad(request_body_.error());
   const std::uint64_t limit = session_->listener().config().limits.body_size;
   if (limit != 0 && request_body_.octets() > limit) return body_too_large();
-  if (item_->value.size() + part.data.size() > view_->largest_item) return item_too_large();
+  const std::size_t size = item_->value.size() + part.data.size();
+  if (size > view_->largest_item) return item_too_large();
+  if (!item_->hold(size, most_held())) return item_crowded();
+  if (const std::uint64_t left = request_body_.spliceable(); left > 0)
+    item_->value.reserve(size + left + kLineEnd.size());
   item_->value.append(part.data);
   in.consume(part.consumed);
   if (request_body_.done()) return write_item();
@@ -170,13 +379,8 @@ void Exchange::item_too_large() {
   item_->verb = Verb::remove;
   at(session_->listener().cells().request_errors, metrics::RequestError::body_too_large).add();
   if (!view_->pool->ring->empty() && choose_item_server() && !remove_from_owners()) {
-    context_.text.assign("delete ").append(item_->key).append("\r\n");
-    (void)item_->server->ask(item_->check, {.line = context_.text,
-                                            .data = {},
-                                            .shape = AnswerShape::line,
-                                            .repeatable = true,
-                                            .patience = view_->pool->config.timeouts.response});
-    item_->check.forget();
+    ItemWrite::send(*view_, context_, {*item_->server, item_->key, Verb::remove},
+                    delete_line(item_->key), {});
   }
   keep_alive_ = keep_alive_ && request_body_.done();
   reply(413, {}, "the value is larger than the servers take");
@@ -190,24 +394,34 @@ void Exchange::write_item() {
                                     : Verb::set;
   if (!choose_item_server()) return;
   item.length = static_cast<std::uint32_t>(item.value.size());
-  item.value.append("\r\n");
-  if (item.verb == Verb::set) {
-    context_.text.assign("mg ").append(item.key).append("\r\n");
-    (void)item.server->ask(item.check, {.line = context_.text,
-                                        .data = {},
-                                        .shape = AnswerShape::meta,
-                                        .repeatable = true,
-                                        .patience = view_->pool->config.timeouts.response});
-  }
-  send_write();
+  item.value.append(kLineEnd);
+  // The connection to the server keeps one more until that is answered.
+  if (!item.hold(2 * item.value.size(), most_held())) return item_crowded();
+  send_item();
+}
+
+// Whether a set will replace something.
+void Exchange::check_item() {
+  Item& item = *item_;
+  if (item.verb != Verb::set) return;
+  item.check.there = false;
+  context_.text.assign("mg ").append(item.key).append("\r\n");
+  (void)item.server->ask(item.check, {.line = context_.text,
+                                      .data = {},
+                                      .shape = AnswerShape::meta,
+                                      .repeatable = true,
+                                      .patience = view_->pool->config.timeouts.response});
 }
 
 void Exchange::send_write() {
   if (has_replicas(*view_) && write_owners()) return;
   Item& item = *item_;
+  const std::int64_t exptime =
+      item.stands_in ? exptime_of_stand_in(item.exptime, view_->pool->config.memcached.failover_ttl)
+                     : item.exptime;
   std::string& line = context_.text;
   line.assign(memcached::name_of(item.verb)).append(" ").append(item.key).append(" ");
-  line.append(std::to_string(item.flags)).append(" ").append(std::to_string(item.exptime));
+  line.append(std::to_string(item.flags)).append(" ").append(std::to_string(exptime));
   line.append(" ").append(std::to_string(item.length));
   if (item.verb == Verb::cas) line.append(" ").append(std::to_string(item.uniques.back()));
   line.append("\r\n");
@@ -219,8 +433,13 @@ void Exchange::remove_item() {
   if (item.must_be_new) return reply(412, {}, "the item is to be deleted only where there is none");
   const bool only_one = !item.uniques.empty();
   item.verb = only_one ? Verb::meta_delete : Verb::remove;
-  if (!choose_item_server()) return;
+  if (choose_item_server()) send_removal();
+}
+
+void Exchange::send_removal() {
   if (has_replicas(*view_) && write_owners()) return;
+  const Item& item = *item_;
+  const bool only_one = item.verb == Verb::meta_delete;
   std::string& line = context_.text;
   line.assign(only_one ? "md " : "delete ").append(item.key);
   if (only_one) line.append(" C").append(std::to_string(item.uniques.back()));
@@ -241,6 +460,7 @@ bool Exchange::on_item_reply(const Reply& reply) {
   item.flags = reply.flags;
   item.length = reply.length;
   item.unique = memcached::unique_at(reply.number, item.place);
+  item.crowded = !item.hold(reply.length, most_held());
   return true;
 }
 
@@ -248,53 +468,82 @@ bool Exchange::on_item_reply(const Reply& reply) {
 // last piece does.
 void Exchange::on_item_value(std::string_view octets, std::uint32_t left) {
   Item& item = *item_;
+  if (item.crowded) return;
   const config::Memcached& settings = view_->pool->config.memcached;
   const bool plain = settings.layout == config::Memcached::Layout::raw &&
                      (item.flags & settings.gzip_flag) == 0 && method_ == http::Method::get;
-  if (item.begun || (plain && left > 0 && item.value.empty())) {
-    if (left == 0) {
-      item.value.assign(octets);
-      return;
-    }
-    return relay_item(octets);
-  }
-  item.value.append(octets);
+  const bool relays = plain && left > 0 && item.value.empty() && item.length > Item::kSmall;
+  if (item.begun)
+    context_.pieces.clear();
+  else if (!relays || !begin_relay())
+    return keep_value(octets, left);
+  relay_item(octets, left);
 }
 
-// The first piece brings the head with it.
-void Exchange::relay_item(std::string_view octets) {
+void Exchange::keep_value(std::string_view octets, std::uint32_t left) {
+  std::string& value = item_->value;
+  value.reserve(value.size() + octets.size() + left);
+  value.append(octets);
+}
+
+// The head of a value that goes out while it comes. False: the client has it already.
+bool Exchange::begin_relay() {
   context_.loop.refresh();
+  stop_budget();
+  rescan_head();
+  if (item_is_known()) return false;
   context_.pieces.clear();
-  if (!std::exchange(item_->begun, true)) {
-    if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
-    rescan_head();
-    if (item_is_known()) {
-      item_->begun = false;
-      item_->value.assign(octets);
-      return;
-    }
-    write_item_head(200, {}, item_->length);
+  write_item_head(200, {}, item_->length);
+  item_->begun = true;
+  return true;
+}
+
+// Behind what Context::pieces hold: the head, before the first piece. The connection to the server
+// is there for others too, so what the client does not take at once is kept here.
+void Exchange::relay_item(std::string_view octets, std::uint32_t left) {
+  Item& item = *item_;
+  context_.loop.refresh();
+  if (left == 0 || !item.value.empty() || !to_client_.empty()) {
+    keep_value(octets, left);
+    if (left > 0) item.ready = item.value.size();
+    return;
   }
   context_.pieces.passing(octets);
   item_written(to_client_.send(session_->client(), context_.pieces));
+}
+
+// What was kept of it.
+void Exchange::send_kept() {
+  Item& item = *item_;
+  context_.pieces.clear();
+  context_.pieces.staying(std::string_view(item.value).substr(item.sent, item.ready - item.sent));
+  std::size_t staid = 0;
+  const auto result = to_client_.send_some(session_->client(), context_.pieces, staid);
+  item.sent += staid;
+  if (item.sent == item.value.size()) {
+    item.value.clear();
+    item.ready = item.sent = 0;
+  }
+  item_written(result);
 }
 
 void Exchange::on_item_answered() {
   Item& item = *item_;
   if (has_replicas(*view_) && read_elsewhere(memcached::is_error(item.kind))) return;
   context_.loop.refresh();
-  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
+  stop_budget();
   count_item();
   if (item.begun) {
     item.whole = true;
-    context_.pieces.clear();
-    context_.pieces.passing(item.value);
+    item.ready = item.value.size();
     count_request(metrics::code_of(status_));
-    return item_written(to_client_.send(session_->client(), context_.pieces));
+    if (item_waits_) return;
+    return send_kept();
   }
   rescan_upload_head();
+  if (item.crowded) return item_crowded();
   if (memcached::is_error(item.kind)) return item_refused();
-  if (item.verb != Verb::get && item.verb != Verb::gets) return answer_write();
+  if (!reads_item()) return answer_write();
   if (!item.found) return item_missing();
   answer_item();
 }
@@ -302,10 +551,11 @@ void Exchange::on_item_answered() {
 void Exchange::on_item_failed(CallFailure failure) {
   if (has_replicas(*view_) && read_elsewhere(true)) return;
   context_.loop.refresh();
-  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
+  if (!reads_item()) item_->server->missed_write(item_->key);
+  const bool of_owners = has_replicas(*view_) && item_->place != kNoOwner;
+  if (!of_owners && try_next_item_server(failure)) return;
+  stop_budget();
   count_item_error();
-  const Verb verb = item_->verb;
-  if (verb != Verb::get && verb != Verb::gets) item_->server->missed_write(item_->key);
   if (item_->begun) return cut("the server broke off in the middle of the value");
   rescan_upload_head();
   switch (failure) {
@@ -335,6 +585,13 @@ void Exchange::pool_is_late() {
   item_unavailable(504, "the memcached server did not answer in time");
 }
 
+// A write goes on without its client.
+void Exchange::leave_item() {
+  if (!std::exchange(asked_pool_, false) || !item_) return;
+  if (item_->call.under_way() && !reads_item()) ItemWrite::take_over(*view_, context_, *item_);
+  item_->forget();
+}
+
 // All text is static.
 void Exchange::item_unavailable(unsigned status, std::string_view text) {
   const bool reads = http::is_read(method_);
@@ -342,14 +599,27 @@ void Exchange::item_unavailable(unsigned status, std::string_view text) {
   reply(status, status == 504 ? "connection_timeout" : "destination_unavailable", text);
 }
 
+// All that clients make the worker hold would be too much with this one.
+void Exchange::item_crowded() {
+  if (http::is_read(method_) && view_->fallback != nullptr) return go_to_fallback();
+  at(session_->listener().cells().rejected, metrics::Rejected::memory).add();
+  keep_alive_ = keep_alive_ && request_body_.done();
+  reply(503, "proxy_internal_response", "too many values are on their way to or from slow clients");
+}
+
+std::uint64_t Exchange::most_held() const noexcept {
+  return session_->listener().config().limits.buffered;
+}
+
 void Exchange::item_missing() {
+  item_->missed = true;
   if (view_->fallback != nullptr) return go_to_fallback();
   reply(404, {}, "nothing is stored under this key");
 }
 
 // An error that the server has told.
 void Exchange::item_refused() {
-  if (item_->verb != Verb::get && item_->verb != Verb::gets) {
+  if (!reads_item()) {
     if (item_->too_large) return reply(413, {}, "the value is larger than the server takes");
     if (item_->out_of_memory) return reply(507, {}, "the server has no memory for the value");
   }
@@ -359,8 +629,9 @@ void Exchange::item_refused() {
 // Another pool answers, as if the request had been for it. Where its answer is to be kept, all who
 // wait for the same item wait for one fetch.
 void Exchange::go_to_fallback() {
-  if (HedgeClock::Place::set()) view_->memory->hedge_clock.clear(*this);
+  stop_budget();
   if (item_) item_->call.forget();
+  tried_.clear();
   watch_due_ = io::Deadlines::kNever;
   phase_ = Phase::routing;
   const bool fills = view_->cache.cache != nullptr;
@@ -381,65 +652,58 @@ void Exchange::leave_pool() {
 
 namespace {
 
-// A write that nobody waits for.
-class ItemWrite final : public upstream::MemcachedCall, ReplicaWrite::Waiter {
- public:
-  static void send(PoolView& view, Context& context, const memcached::Command& command,
-                   std::string_view data) {
-    const std::string key(command.key);
-    const ring::Position position = position_of(view, key);
-    if (has_replicas(view) && send_to_owners(view, context, command, data)) return;
-    const auto target = target_of(view, key, position, context);
-    if (!target) return;
-    std::string line;
-    memcached::append_line(command, line);
-    auto* write = new ItemWrite(*view.memcached_cells, target->server, key);
-    const upstream::MemcachedRequest request{.line = line,
-                                             .data = data,
-                                             .shape = AnswerShape::line,
-                                             .repeatable = true,
-                                             .patience = view.pool->config.timeouts.response};
-    if (!target->server->ask(*write, request)) write->on_failed(CallFailure::away);
-  }
+bool is_packed(const cache::Object& object, const config::Memcached& settings) {
+  return settings.layout == config::Memcached::Layout::raw && settings.gzip_flag != 0 &&
+         object.field("content-encoding") == "gzip";
+}
 
- private:
-  ItemWrite(metrics::MemcachedCells& cells, upstream::MemcachedServer* server, std::string key)
-      : cells_(cells), server_(server), key_(std::move(key)) {}
+// What stands before the body; nothing: the pool has no place for such an answer.
+std::optional<std::string> front_of(const cache::Object& object,
+                                    const config::Memcached& settings) {
+  if (!object.selectors().empty()) return std::nullopt;
+  if (settings.layout == config::Memcached::Layout::http)
+    return fmt::format("HTTP/1.1 {} {}\r\n{}\r\n", object.status(),
+                       http::reason_phrase(object.status()), object.head());
+  // A raw value can tell neither a status nor whom it is for.
+  const bool plain = object.field("content-encoding").empty();
+  if (object.status() != 200 || (!plain && !is_packed(object, settings))) return std::nullopt;
+  return std::string();
+}
 
-  static bool send_to_owners(PoolView& view, Context& context, const memcached::Command& command,
-                             std::string_view data) {
-    auto write = std::unique_ptr<ItemWrite>(new ItemWrite(*view.memcached_cells, nullptr, {}));
-    const bool sent = context.take_write().start(view, command.key, command, data, write.get());
-    if (sent) (void)write.release();  // ends with its answer
-    return sent;
-  }
-  void on_written(const ReplicaWrite::Result& result) override {
-    stored_ = result.answered && result.kind == ReplyKind::stored;
-    on_answered();
-  }
+bool fits(const cache::Object& object, const PoolView& view) {
+  const auto front = front_of(object, view.pool->config.memcached);
+  return front && front->size() + object.size() <= view.largest_item;
+}
 
-  bool on_reply(const Reply& reply) override {
-    stored_ = reply.kind == ReplyKind::stored;
-    return memcached::answers(Verb::set, reply);
-  }
-  void on_value(std::string_view, std::uint32_t) override {}
-  void on_answered() override {
-    at(at(cells_.commands, MemcachedVerb::set),
-       stored_ ? MemcachedResult::stored : MemcachedResult::error)
-        .add();
-    delete this;
-  }
-  void on_failed(CallFailure) override {
-    at(at(cells_.commands, MemcachedVerb::set), MemcachedResult::error).add();
-    server_->missed_write(key_);
-    delete this;
-  }
+}  // namespace
 
-  metrics::MemcachedCells& cells_;
-  upstream::MemcachedServer* const server_;  // null: the owners
-  const std::string key_;
-  bool stored_ = false;
-};
+// Others can only wait for what the pool can keep; of what it had to be given before this is known.
+bool Exchange::wants_lease(const cache::ObjectRef& before) const {
+  return item_->missed && !item_->again && !wish_.authorization &&
+         (!before || fits(*before, *view_));
+}
+
+void Exchange::ask_lease() {
+  phase_ = Phase::sharing;
+  ItemLease::Owner& owner = *this;
+  if (!fetch_->lease || !fetch_->lease->start(owner)) ask_origin();
+}
+
+void Exchange::on_lease(ItemLease::Result result) {
+  if (result == ItemLease::Result::found) {
+    count_request(metrics::Code::c2xx);
+    fetch_->use.cache->store->found_elsewhere(*fetch_->fill);
+    return end_fetch();
+  }
+  rescan_head();
+  ask_origin();
+}
+
+namespace {
+
+void not_filled(const PoolView& view) {
+  at(at(view.memcached_cells->commands, MemcachedVerb::set), MemcachedResult::not_stored).add();
+}
 
 }  // namespace
 
@@ -451,41 +715,42 @@ void Exchange::fill_item() {
   const config::Memcached& settings = view.pool->config.memcached;
   const cache::ObjectRef object = fetch_->fill->object();
   const cache::Terms& terms = object->terms();
-  const bool raw = settings.layout == config::Memcached::Layout::raw;
-  const std::string_view coding = object->field("content-encoding");
-  const bool packed = coding == "gzip" && settings.gzip_flag != 0;
-  // A raw value can tell neither a status nor whom it is for.
-  if (!object->selectors().empty() || (raw && object->status() != 200)) return;
-  if (raw && !coding.empty() && !packed) return;
+  auto front = front_of(*object, settings);
+  if (!front) return;
   // Not for the time in which it might be given stale: who finds it there cannot tell its age.
   const std::int64_t lifetime = terms.lifetime - cache::current_age(terms, now_ms());
   if (lifetime <= 0 || terms.validate_always) return;
-  std::string head;
-  if (!raw) {
-    head = "HTTP/1.1 " + std::to_string(object->status()) + " " +
-           std::string(http::reason_phrase(object->status())) + "\r\n";
-    head.append(object->head()).append("\r\n");
-  }
   const std::uint64_t size = object->size();
-  if (head.size() + size > view.largest_item) {
-    at(at(view.memcached_cells->commands, MemcachedVerb::set), MemcachedResult::not_stored).add();
-    return;
-  }
-  std::string data = std::move(head);
+  if (!fits(*object, view)) return not_filled(view);
+  std::string data = std::move(*front);
   data.reserve(data.size() + size + 2);
   for (cache::Cursor cursor(*object, 0); cursor.offset() < size;) {
     const std::string_view run = cursor.run(size);
     data.append(run);
     cursor.advance(run.size());
   }
+  data.append(kLineEnd);
+  if (context_.memcached_held + data.size() > most_held()) return not_filled(view);
   memcached::Command command;
   command.verb = Verb::set;
   command.key = fetch_->item_key;
-  command.flags = raw && packed ? settings.gzip_flag : 0;
+  command.flags = is_packed(*object, settings) ? settings.gzip_flag : 0;
   command.exptime = memcached::exptime_of(lifetime, std::time(nullptr));
-  command.length = static_cast<std::uint32_t>(data.size());
-  data.append("\r\n");
-  ItemWrite::send(view, context_, command, data);
+  command.length = static_cast<std::uint32_t>(data.size() - kLineEnd.size());
+  const ring::Position position = position_of(view, command.key);
+  if (has_replicas(view) && ItemWrite::send_to_owners(view, context_, home_of(view, position),
+                                                      command, data, fetch_->lease)) {
+    fetch_->lease.reset();
+    return;
+  }
+  const auto target = target_of(view, command.key, position, context_);
+  if (!target) return;
+  if (target->stands_in())
+    command.exptime = exptime_of_stand_in(command.exptime, settings.failover_ttl);
+  std::string line;
+  memcached::append_line(command, line);
+  ItemWrite::send(view, context_, {*target->server, fetch_->item_key, Verb::set}, line, data,
+                  std::move(fetch_->lease));
 }
 
 // --- answering ----------------------------------------------------------------------------------
@@ -501,6 +766,15 @@ bool Exchange::item_is_known() {
   return cache::not_modified(tags, {}, stored, 0);
 }
 
+bool Exchange::unpack_item() {
+  Item& item = *item_;
+  const std::size_t most = std::min<std::uint64_t>(kMostUnpacked, item.room(most_held()));
+  if (unpack(item.value, most, item.unpacked))
+    return item.hold(item.value.size() + item.unpacked.size(), UINT64_MAX);
+  item.crowded = most < kMostUnpacked && item.unpacked.size() >= most;
+  return false;
+}
+
 void Exchange::answer_item() {
   Item& item = *item_;
   const config::Memcached& settings = view_->pool->config.memcached;
@@ -512,9 +786,11 @@ void Exchange::answer_item() {
   } else if ((item.flags & settings.gzip_flag) != 0) {
     if (accepts_gzip(session_->client().in().view(), context_.request.fields)) {
       answer.lines = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
-    } else if (unpack(item.value, kMostUnpacked, item.unpacked)) {
+    } else if (unpack_item()) {
       answer.lines = "Vary: Accept-Encoding\r\n";
       answer.body = item.unpacked;
+    } else if (item.crowded) {
+      return item_crowded();
     } else {
       return item_unavailable(502, "the value cannot be unpacked");
     }
@@ -574,7 +850,7 @@ void Exchange::answer_write() {
     case ReplyKind::meta_exists:
       item.uniques.pop_back();
       if (item.uniques.empty()) return reply(412, {}, "the item has another tag");
-      return item.verb == Verb::cas ? send_write() : remove_item();
+      return item.verb == Verb::cas ? send_write() : send_removal();
     case ReplyKind::not_stored:
       return reply(412, {}, item.must_be_new ? "the item exists" : "there is no such item");
     case ReplyKind::not_found:
@@ -598,6 +874,7 @@ void Exchange::item_written(Outbox::Result result) {
     case Outbox::Result::sent:
       break;
   }
+  if (item_->begun && item_->sent < item_->ready) return send_kept();
   if (item_->whole) return finish();
   due_ = io::Deadlines::kNever;  // the server has a time of its own
   update_deadline();
@@ -611,30 +888,7 @@ void Exchange::item_writable() {
 // --- telling ------------------------------------------------------------------------------------
 
 void Exchange::count_item() {
-  auto& commands = view_->memcached_cells->commands;
-  const bool error = memcached::is_error(item_->kind);
-  const auto count = [&](MemcachedVerb verb, MemcachedResult result) {
-    at(at(commands, verb), error ? MemcachedResult::error : result).add();
-  };
-  const bool stored = item_->kind == ReplyKind::stored;
-  const MemcachedResult written = stored ? MemcachedResult::stored : MemcachedResult::not_stored;
-  switch (item_->verb) {
-    case Verb::get:
-    case Verb::gets:
-      return count(MemcachedVerb::get, item_->found ? MemcachedResult::hit : MemcachedResult::miss);
-    case Verb::add:
-      return count(MemcachedVerb::add, written);
-    case Verb::replace:
-      return count(MemcachedVerb::replace, written);
-    case Verb::set:
-    case Verb::cas:
-      return count(MemcachedVerb::set, written);
-    default: {
-      const bool missed =
-          item_->kind == ReplyKind::not_found || item_->kind == ReplyKind::meta_not_found;
-      return count(MemcachedVerb::remove, missed ? MemcachedResult::miss : MemcachedResult::hit);
-    }
-  }
+  count_command(*view_->memcached_cells, item_->verb, item_->kind, item_->found);
 }
 
 void Exchange::count_item_error() {

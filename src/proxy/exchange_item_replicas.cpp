@@ -25,7 +25,7 @@ bool Exchange::read_elsewhere(bool failed) {
   if (item.verb != Verb::get && item.verb != Verb::gets) return false;
   if (item.found && !failed) copy_item_back();
   if (item.begun || (item.found && !failed)) return false;
-  if (!failed) item.missed |= 1U << item.place;
+  if (!failed) item.lacking |= 1U << item.place;
   item.found = false;
   item.value.clear();
   const upstream::Owners owners = owners_of(*view_, hash_);
@@ -37,7 +37,7 @@ bool Exchange::read_elsewhere(bool failed) {
     ask_server(line, {}, AnswerShape::values, true);
     return true;
   }
-  if (!failed || item.missed == 0) return false;
+  if (!failed || item.lacking == 0) return false;
   // Somebody has said that there is none.
   item.kind = ReplyKind::end;
   on_item_answered();
@@ -45,10 +45,10 @@ bool Exchange::read_elsewhere(bool failed) {
 }
 
 void Exchange::copy_item_back() {
-  if (item_->missed == 0) return;
+  if (item_->lacking == 0) return;
   const upstream::Owners owners = owners_of(*view_, hash_);
   for (std::uint32_t place = 0; place < owners.size(); ++place)
-    if ((item_->missed & (1U << place)) != 0 && can_be_asked(*view_, owners[place]))
+    if ((item_->lacking & (1U << place)) != 0 && can_be_asked(*view_, owners[place]))
       context_.backfills.start(*view_, *item_->server, *view_->memcached[owners[place]], item_->key,
                                session_->listener().config().limits.buffered);
 }

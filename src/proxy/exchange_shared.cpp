@@ -35,6 +35,7 @@ std::string names_of(const std::vector<cache::Selector>& selectors) {
 
 // The origin is asked if nothing comes of it.
 void Exchange::ask_shared() {
+  if (fetch_->items != nullptr) return ask_lease();
   SharedStore* const store = view_->shared;
   if (store == nullptr || !store->open()) return ask_origin();
   SharedLookup::Owner& owner = *this;

@@ -16,6 +16,7 @@
 #include "http/head.h"
 #include "metrics/cells.h"
 #include "proxy/fill_watch.h"
+#include "proxy/item_lease.h"
 #include "proxy/shared_lookup.h"
 #include "upstream/routing.h"
 
@@ -36,8 +37,9 @@ struct Fetch {
   metrics::CacheFetch reason = metrics::CacheFetch::miss;
   PoolView* items = nullptr;  // of memcached, where the answer goes in the end; null: nowhere
   std::string item_key;
-  std::int64_t requested_ms = 0;  // wall clock
-  bool paused = false;            // until those who read have caught up
+  std::shared_ptr<ItemLease> lease;  // on that item; null: nobody else is waited for
+  std::int64_t requested_ms = 0;     // wall clock
+  bool paused = false;               // until those who read have caught up
 
   std::unique_ptr<SharedLookup> shared;  // null: there is no second store
 

@@ -25,6 +25,17 @@ namespace {
 constexpr std::string_view kEnd = "END\r\n";
 constexpr std::string_view kLineEnd = "\r\n";
 
+// A quiet `ma` is silent where the item was there, and not where it has made one: only the server
+// can tell these apart. A `mn` behind it shows when there is nothing to come.
+constexpr std::string_view kQuietAndFence = " q\r\nmn\r\n";
+
+bool says_what_it_makes(const Command& command) noexcept {
+  if (command.verb != Verb::meta_arithmetic || !command.quiet) return false;
+  bool makes = false;
+  (void)memcached::meta_flag(command.rest, 'N', makes);
+  return makes;
+}
+
 AnswerShape shape_of(Verb verb) noexcept {
   if (memcached::is_retrieval(verb)) return AnswerShape::values;
   return memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line;
@@ -136,7 +147,7 @@ void MemcachedCommand::begin(MemcachedSession& session, Verb verb, std::uint32_t
   begun_ns_ = context_.loop.now_ns();
   held_ = size;
   context_.memcached_held += size;
-  noreply_ = quiet_ = false;
+  noreply_ = quiet_ = fenced_ = false;
   pending_ = 1;
   parts_used_ = 0;
   keys_.clear();
@@ -193,7 +204,7 @@ MemcachedCommand::Part& MemcachedCommand::add_part(const Whom& whom) {
   part.keys.clear();
   part.items.clear();
   part.next_key = part.next_item = part.taken = 0;
-  part.kind = ReplyKind::end;
+  part.kind = fenced_ ? ReplyKind::meta_done : ReplyKind::end;
   part.ok = part.aside = part.overflowed = part.failed = false;
   return part;
 }
@@ -269,9 +280,11 @@ void MemcachedCommand::start_single(const Command& command, std::string_view dat
   std::string& line = context_.text;
   line.clear();
   memcached::append_line(sent, line);
+  fenced_ = says_what_it_makes(command);
+  if (fenced_) line.replace(line.size() - kLineEnd.size(), kLineEnd.size(), kQuietAndFence);
   const upstream::MemcachedRequest request{.line = line,
                                            .data = data,
-                                           .shape = shape_of(verb_),
+                                           .shape = fenced_ ? AnswerShape::fenced : shape_of(verb_),
                                            .repeatable = memcached::is_repeatable(verb_)};
   Part& part = add_part(one);
   if (!searches_.empty()) search_with(part, line, command);
@@ -525,7 +538,7 @@ bool MemcachedCommand::is_done(const Part& part) noexcept {
 
 // What the client has asked not to be told.
 bool MemcachedCommand::is_swallowed(ReplyKind kind) const noexcept {
-  if (!quiet_) return false;
+  if (!quiet_ || fenced_) return false;
   switch (verb_) {
     case Verb::meta_get:
       return kind == ReplyKind::end;

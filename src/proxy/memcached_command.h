@@ -163,6 +163,7 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<>, Repli
   MemcachedSession* session_ = nullptr;  // null: the client is gone
   memcached::Verb verb_ = memcached::Verb::get;
   bool noreply_ = false, quiet_ = false;
+  bool fenced_ = false;  // the server is quiet by itself
   metrics::Code code_ = metrics::Code::c2xx;
   std::uint64_t begun_ns_ = 0;
   std::uint32_t size_ = 0;

@@ -1,7 +1,10 @@
 #include "upstream/memcached_pipe.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/error.hpp>
+#include <charconv>
+#include <random>
 #include <utility>
 
 namespace clockwise::upstream {
@@ -10,8 +13,14 @@ namespace {
 
 // Answered requests in front of the others are let go of when they are so many octets.
 constexpr std::size_t kSlack = 64 * 1024;
+// So many octets of answers are kept until it is certain whose they are.
+constexpr std::size_t kMostDoubted = 1024 * 1024;
 // Memory for requests beyond this goes back as soon as it is not needed.
 constexpr std::size_t kKept = 256 * 1024;
+
+bool takes_values(AnswerShape shape) noexcept {
+  return shape == AnswerShape::values || shape == AnswerShape::meta;
+}
 
 // The server refuses what nobody should have sent it, so that the two may be out of step; not the
 // one refusal that is about an item.
@@ -27,6 +36,12 @@ void MemcachedCall::forget() noexcept {
   if (pipe_ == nullptr) return;
   MemcachedPipe& pipe = *std::exchange(pipe_, nullptr);
   pipe.calls_.at(number_ - pipe.first_).call = nullptr;
+}
+
+void MemcachedCall::hand_over(MemcachedCall& next) noexcept {
+  next.pipe_ = std::exchange(pipe_, nullptr);
+  next.number_ = number_;
+  next.pipe_->calls_.at(number_ - next.pipe_->first_).call = &next;
 }
 
 void MemcachedPipe::Queue::push(const Owed& owed) {
@@ -151,6 +166,7 @@ void MemcachedPipe::on_read(const io::error_code& error, std::size_t n) {
   if (ended_) return;
   if (error) return end(CallFailure::closed, !calls_.empty());
   loop_.refresh();
+  last_read_ = loop_.now();
   home_.cells_.received_bytes.add(n);
   read_answers();
   if (ended_) return;
@@ -160,10 +176,10 @@ void MemcachedPipe::on_read(const io::error_code& error, std::size_t n) {
 
 void MemcachedPipe::read_answers() {
   io::Buffer& in = stream_->in();
-  while (!ended_ && !in.empty())
+  while (!ended_ && !in.empty() && (!doubted_ || in_step()))
     if (!(in_value_ ? read_value() : read_line())) break;
   if (ended_) return;
-  if (in.full()) in.reserve(in.size() + 1);
+  if (in.full()) in.reserve(doubted_ ? 2 * in.size() : in.size() + 1);
   set_deadline();
 }
 
@@ -186,11 +202,14 @@ bool MemcachedPipe::read_line() {
   }
   scanned_ = 0;
   Owed& owed = calls_.front();
-  owed.begun = true;
+  const bool first = !std::exchange(owed.begun, true);
+  const AnswerShape shape = owed.shape;
   const bool value = reply.kind == memcached::ReplyKind::value;
-  const bool takes_value = owed.shape == AnswerShape::values || owed.shape == AnswerShape::meta;
-  const bool fits = !value || takes_value;
-  if (!fits || (owed.call != nullptr && !owed.call->on_reply(reply))) {
+  const bool last = ends(shape, reply, first);
+  // The fence is ours alone.
+  const bool told = owed.call != nullptr && (shape != AnswerShape::fenced || !last);
+  const bool fits = shape == AnswerShape::fenced ? first || last : !value || takes_values(shape);
+  if (!fits || (told && !owed.call->on_reply(reply))) {
     end(CallFailure::garbled, true);
     return false;
   }
@@ -201,24 +220,144 @@ bool MemcachedPipe::read_line() {
     value_left_ = reply.length;
     return true;
   }
-  const bool stats = calls_.front().shape == AnswerShape::stats;
-  if (stats && reply.kind == memcached::ReplyKind::stat) return true;
-  const bool doubtful = !stats && is_doubtful(reply);
-  const bool has_data = calls_.front().has_data;
+  if (!last) return true;
+  const bool doubtful = !leaving_ && shape != AnswerShape::stats && is_doubtful(reply);
+  const bool had_data = calls_.front().has_data;
   answered(reply.kind != memcached::ReplyKind::server_error);
   if (ended_ || !doubtful) return !ended_;
-  // What was sent as a value may be read as commands.
-  if (has_data) {
+  return doubt(had_data);
+}
+
+// Whether a line that no value follows is the last of an answer; `first`: none came before it. A
+// server from before the meta commands says ERROR to a fence as well.
+bool MemcachedPipe::ends(AnswerShape shape, const memcached::Reply& reply, bool first) {
+  using memcached::ReplyKind;
+  if (shape == AnswerShape::stats) return reply.kind != ReplyKind::stat;
+  if (shape != AnswerShape::fenced) return true;
+  return reply.kind == ReplyKind::meta_noop || (!first && reply.kind == ReplyKind::error);
+}
+
+// The server refuses what it should have taken. A line more may follow, and what was sent as a
+// value may be read as commands: nothing that comes now is known to be for whom it seems to be.
+// False: the connection has ended.
+bool MemcachedPipe::doubt(bool had_data) {
+  home_.distrust(*this);
+  leaving_ = true;
+  if (!ask_elsewhere()) {
     end(CallFailure::closed, false);
     return false;
   }
-  if (calls_.empty()) {
-    home_.remove(*this);
-    return false;
-  }
-  home_.distrust(*this);
-  leaving_ = true;
+  push_fence(had_data);
   return true;
+}
+
+// What does no harm when it is asked once more is. False: nobody waits for the rest.
+bool MemcachedPipe::ask_elsewhere() {
+  bool any_left = false;
+  std::size_t at = out_begin_;
+  std::size_t unsent = 0;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    Owed& owed = calls_.at(i);
+    const std::string_view request = std::string_view(out_).substr(at, owed.size);
+    if (at >= sent_) ++unsent;
+    const bool may = at >= sent_ || owed.repeatable;
+    at += owed.size;
+    if (owed.call == nullptr) continue;
+    if (!may || owed.due <= loop_.now() || home_.away()) {
+      any_left = true;
+      continue;
+    }
+    Owed again = owed;
+    again.repeated = true;
+    owed.call = nullptr;
+    home_.pipe().push(again, request, {});
+  }
+  for (; unsent > 0 && any_left; --unsent) {
+    out_.resize(out_.size() - calls_.at(calls_.size() - 1).size);
+    calls_.drop_last();
+    home_.cells_.in_flight.sub();
+  }
+  return any_left;
+}
+
+// Behind a value that may be read as commands nothing that such commands could say is a sign.
+void MemcachedPipe::push_fence(bool had_data) {
+  std::string line = "mn\r\n";
+  fence_ = "MN";
+  if (had_data) {
+    std::random_device device;
+    std::array<char, 20> number;
+    char* const end = std::to_chars(number.data(), number.data() + number.size(),
+                                    (std::uint64_t{device()} << 32) | device(), 16)
+                          .ptr;
+    const std::string mark(number.data(), end);
+    line = "md clockwise-fence-" + mark + " O" + mark + "\r\n";
+    fence_ = "NF O" + mark;
+  }
+  doubted_ = true;
+  ahead_ = ahead_at_ = 0;
+  push({.call = nullptr,
+        .size = 0,
+        .shape = AnswerShape::line,
+        .repeatable = false,
+        .has_data = false,
+        .repeated = false,
+        .begun = false,
+        .asked_ns = loop_.now_ns(),
+        .due = loop_.now() + static_cast<io::Milliseconds>(home_.response_timeout_.count())},
+       line, {});
+}
+
+// False: more has to come first, or the connection has ended, since it is out of step.
+bool MemcachedPipe::in_step() {
+  std::string_view line;
+  while (ahead_ < calls_.size()) {
+    switch (look_ahead(calls_.at(ahead_).shape, ahead_at_, line)) {
+      case Ahead::answer:
+        ++ahead_;
+        continue;
+      case Ahead::more:
+        if (stream_->in().size() <= kMostDoubted) return false;
+        [[fallthrough]];
+      case Ahead::bad:
+        end(CallFailure::closed, false);
+        return false;
+    }
+  }
+  doubted_ = false;
+  if (line == fence_) return true;
+  end(CallFailure::closed, false);
+  return false;
+}
+
+// The answer that begins at `at`, which is then where the next one does; `line` is its last.
+MemcachedPipe::Ahead MemcachedPipe::look_ahead(AnswerShape shape, std::size_t& at,
+                                               std::string_view& line) const {
+  const std::string_view in = stream_->in().view();
+  memcached::Reply reply;
+  bool first = true;
+  for (std::size_t next = at;; first = false) {
+    std::size_t scanned = 0;
+    if (next >= in.size()) return Ahead::more;
+    switch (memcached::scan_reply(in.substr(next), UINT32_MAX, scanned, reply)) {
+      case memcached::ReplyScan::more:
+        return Ahead::more;
+      case memcached::ReplyScan::bad:
+        return Ahead::bad;
+      case memcached::ReplyScan::complete:
+        break;
+    }
+    line = reply.line;
+    next += reply.size;
+    const bool value = reply.kind == memcached::ReplyKind::value;
+    if (value && shape == AnswerShape::line) return Ahead::bad;
+    if (value) next += std::size_t{reply.length} + 2;
+    if (next > in.size()) return Ahead::more;
+    const bool last = value ? shape == AnswerShape::meta : ends(shape, reply, first);
+    if (!last) continue;
+    at = next;
+    return Ahead::answer;
+  }
 }
 
 bool MemcachedPipe::read_value() {
@@ -285,19 +424,28 @@ void MemcachedPipe::drop_request(std::size_t size) noexcept {
 
 // --- ending -------------------------------------------------------------------------------------
 
+// Many large values take their time on one connection: while octets come, nobody is late, up to a
+// bound for a server that only drips.
+io::Milliseconds MemcachedPipe::due_of(const Owed& owed) const noexcept {
+  constexpr io::Milliseconds kMost = 10;
+  const io::Milliseconds asked = owed.asked_ns / 1'000'000;
+  const io::Milliseconds patience = owed.due > asked ? owed.due - asked : 0;
+  return std::max(owed.due, std::min(last_read_ + patience, asked + kMost * patience));
+}
+
 void MemcachedPipe::set_deadline() noexcept {
   io::Milliseconds due = loop_.now() + home_.idle_timeout_;
   if (!connected_)
     due = loop_.now() + home_.connect_timeout_;
   else if (!calls_.empty())
-    due = calls_.front().due;
+    due = due_of(calls_.front());
   loop_.deadlines.set(*this, due);
 }
 
 void MemcachedPipe::on_deadline() {
   if (ended_) return;
   if (connected_ && calls_.empty()) return home_.remove(*this);
-  if (connected_ && calls_.front().due > loop_.now()) return set_deadline();
+  if (connected_ && due_of(calls_.front()) > loop_.now()) return set_deadline();
   end(CallFailure::timed_out, true);
 }
 

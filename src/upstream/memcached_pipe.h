@@ -53,6 +53,7 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] Owed& front() noexcept { return ring_[head_]; }
+    void drop_last() noexcept { --size_; }
     [[nodiscard]] Owed& at(std::size_t i) noexcept {
       return ring_[(head_ + i) & (ring_.size() - 1)];
     }
@@ -82,9 +83,17 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
   void read_answers();
   [[nodiscard]] bool read_value();
   [[nodiscard]] bool read_line();
+  [[nodiscard]] static bool ends(AnswerShape shape, const memcached::Reply& reply, bool first);
+  [[nodiscard]] bool doubt(bool had_data);
+  [[nodiscard]] bool ask_elsewhere();
+  void push_fence(bool had_data);
+  [[nodiscard]] bool in_step();
+  enum class Ahead : std::uint8_t { more, answer, bad };
+  [[nodiscard]] Ahead look_ahead(AnswerShape shape, std::size_t& at, std::string_view& line) const;
   void answered(bool good);
   void drop_request(std::size_t size) noexcept;
   void set_deadline() noexcept;
+  [[nodiscard]] io::Milliseconds due_of(const Owed& owed) const noexcept;
   void end(CallFailure failure, bool blame);
   void end_call(const Owed& owed, CallFailure failure);
 
@@ -102,9 +111,16 @@ class MemcachedPipe final : public io::Stream::Owner, public io::Mortal, io::Dea
   bool connected_ = false;
   bool ended_ = false;
   bool leaving_ = false;  // nothing is asked any more
+  // It may be out of step: nobody is told anything before the answer to a fence was seen where it
+  // has to be, behind the answers to all that is owed.
+  bool doubted_ = false;
+  std::string fence_;         // that answer
+  std::size_t ahead_ = 0;     // of what is owed, so much was seen
+  std::size_t ahead_at_ = 0;  // where in in() the next begins
   bool flush_wanted_ = false;
   bool blocked_ = false;
   bool answered_any_ = false;  // it has been of use: its end may be a stale connection
+  io::Milliseconds last_read_ = 0;
   std::uint32_t first_endpoint_, next_endpoint_ = 0;
 };
 

@@ -47,6 +47,7 @@ enum class AnswerShape : std::uint8_t {
   values,  // with END, or an error
   meta,    // with its first line, or with the value that follows VA
   stats,   // with END
+  fenced,  // with MN, to a `mn` that is part of the request: one answer before it, or none
 };
 
 struct MemcachedRequest {
@@ -69,6 +70,8 @@ class MemcachedCall {
   [[nodiscard]] bool under_way() const noexcept { return pipe_ != nullptr; }
   // The answer is not wanted any more. It is read all the same when it comes.
   void forget() noexcept;
+  // `next` is told in the place of this from now on. REQUIRES: under_way(), and `next` is not.
+  void hand_over(MemcachedCall& next) noexcept;
 
  protected:
   virtual ~MemcachedCall() { forget(); }

@@ -240,6 +240,68 @@ class OutOfStep(unittest.TestCase):
             self.assertEqual(server.connections, 2)
             wait_until(lambda: len(server.open) == 1, "the old connection is closed")
 
+    # What is under way on the same connection when a server refuses what it should have taken.
+    BEHIND = {b"get a\r\n": b"VALUE a 0 1\r\na\r\nEND\r\n", b"mg b v\r\n": b"VA 1\r\nb\r\n", b"incr seven 1\r\n": b"7\r\n",
+              b"set c 0 0 1\r\nx\r\n": b"STORED\r\n", b"add d 0 0 1\r\nx\r\n": b"NOT_STORED\r\n",
+              b"cas e 0 0 1 5\r\nx\r\n": b"EXISTS\r\n", b"decr eight 1\r\n": b"8\r\n", b"ma nine v\r\n": b"VA 1\r\n9\r\n",
+              b"append f 0 0 1\r\nx\r\n": b"NOT_FOUND\r\n", b"delete g\r\n": b"DELETED\r\n", b"get h i\r\n": b"END\r\n"}
+    SINGLE = {line: answer for line, answer in BEHIND.items() if not line.startswith((b"get", b"mg", b"set", b"delete"))}
+    ANSWERS = {line.splitlines()[0]: answer for line, answer in BEHIND.items()}
+
+    def behind(self, odd, refusal):
+        """What each of BEHIND is answered, each for a client of its own, when `odd` before it gets the refusal."""
+        held = threading.Event()
+        self.addCleanup(held.set)
+
+        def handler(line, data, peer):
+            if line == odd.splitlines()[0]:
+                held.wait(20)
+                return refusal
+            if line == b"mn":
+                return b"MN\r\n"
+            if line.startswith(b"md clockwise-fence"):
+                return b"NF " + line.split()[2] + b"\r\n"
+            return self.ANSWERS[line]
+        with Scripted("a", handler) as server, Cluster([server], pool={"timeouts": {"response": "20s"}},
+                                                      memcached=never_away()) as proxy:
+            clients = {line: self.enterContext(proxy.client()) for line in self.BEHIND}
+
+            def in_flight():
+                return proxy.page().sum("clockwise_backend_requests_in_flight", backend="a")
+            with proxy.client() as client:
+                client.send(odd)
+                wait_until(lambda: server.count(odd.splitlines()[0]) == 1, "it is asked")
+                for line, other in clients.items():
+                    other.send(line)
+                wait_until(lambda: in_flight() == 1 + len(clients), "all are behind it")
+                held.set()
+                self.assertEqual(client.line(), refusal[:refusal.index(b"\n") + 1])
+                answers = {line: other.ask(b"") for line, other in clients.items()}
+                wait_until(lambda: in_flight() == 0, "nothing is owed")
+                # The connection is not used for anything new.
+                for line, answer in self.BEHIND.items():
+                    self.assertEqual(client.ask(line), answer)
+                self.assertEqual(server.connections, 2)
+                return answers
+
+    ODD = (b"delete odd\r\n", b"incr odd 1\r\n", b"get odd\r\n", b"set odd 0 0 1\r\nx\r\n", b"ms odd 1\r\nx\r\n")
+
+    def test_what_is_behind_a_client_error_is_answered_as_ever(self):
+        for odd in self.ODD:
+            for refusal in (b"CLIENT_ERROR I lost my place\r\n", b"ERROR\r\n"):
+                with self.subTest(odd=odd, refusal=refusal):
+                    self.assertEqual(self.behind(odd, refusal), self.BEHIND)
+
+    def test_a_line_more_behind_a_client_error_is_for_nobody(self):
+        for odd in self.ODD:
+            for more in (b"5\r\n", b"STORED\r\n", b"ERROR\r\n", b"NOT_FOUND\r\n", b"MN\r\n", b"5\r\nMN\r\n",
+                         b"VALUE a 0 1\r\nz\r\nEND\r\n", b"HD\r\n" * 12):
+                with self.subTest(odd=odd, more=more):
+                    answers = self.behind(odd, b"CLIENT_ERROR I lost my place\r\n" + more)
+                    for line, answer in answers.items():
+                        # Once more is asked what may be; who cannot be asked once more is told that it failed.
+                        self.assertEqual(answer, b"SERVER_ERROR a closed\r\n" if line in self.SINGLE else self.BEHIND[line], line)
+
     def test_hostile_clients_never_reach_another_ones_answers(self):
         hostile = (b"set k 99999999999999999999 0 1\r\nx\r\n", b"set k 0 0 99999999999999999999\r\nx\r\n",
                    b"set k 0 0 -1\r\nget v1\r\n", b"set k 0 0 1\r\nget v1\r\nget v2\r\n", b"set k 0 99999999999 1\r\nx\r\n",

@@ -99,6 +99,23 @@ class Keys(Front):
                 self.assertEqual(self.get(target).text, "x")
         self.assertEqual(Page(self.proxy.admin("/metrics").text).sum("clockwise_memcached_keys_digested_total"), 2)
 
+    def test_a_path_above_its_root_has_no_key(self):
+        self.start_one(settings={"writable": True})
+        self.store(b"/a?", b"of another")
+        for target in ("/../a", "/..", "/b/../../a", "/%2e%2e/a", "/b/%2E./../a", "/b%2F..%2f..%2fa", "/./../a", "//..//a"):
+            for method in ("GET", "HEAD", "PUT", "DELETE"):
+                with self.subTest(target=target, method=method):
+                    self.assertEqual(self.ask(method, target, b"x" if method == "PUT" else b"").status, 400)
+        self.assertEqual(self.stored(b"/a?"), b"of another")
+        for target in ("/b/../a", "/b/c/../..//a", "/%2e/a", "/b/%2e%2e/a", "/..a/../a", "/.../../a", "/a?x=/../.."):
+            with self.subTest(target=target):
+                self.assertIn(self.get(target).status, (200, 404))
+
+    def test_a_path_that_is_not_decoded_is_taken_as_it_is(self):
+        self.start_one(settings={"key": "{uri}"})
+        self.store(b"/../a", b"as it is")
+        self.assertEqual(self.get("/../a").text, "as it is")
+
     def test_a_long_key_can_be_refused(self):
         self.start_one(settings={"long_key": "reject"})
         self.assertEqual(self.get("/" + "k" * 248).status, 404)
@@ -391,6 +408,121 @@ class Errors(Front):
             with self.subTest(name):
                 self.scripted(answer)
                 self.assertEqual(self.get("/a").status, 502)
+                # Nothing of it is left for the next.
+                self.assertEqual(self.get("/a").status, 502)
+
+    LARGE = b"VALUE /a? 0 200000 1\r\n" + b"x" * 200_000
+    CUT = [
+        ("no CRLF behind it", LARGE + b"yEND\r\n"),
+        ("no END", LARGE + b"\r\nSTORED\r\n"),
+        ("another value", LARGE + b"\r\nVALUE /b? 0 1 1\r\nx\r\nEND\r\n"),
+        ("the end of the connection", LARGE[:150_000]),
+        ("the end of the connection before the last octet", LARGE[:-1]),
+        ("the end of the connection before END", LARGE + b"\r\n"),
+    ]
+
+    def test_a_large_value_that_goes_wrong_is_visibly_cut(self):
+        for name, answer in self.CUT:
+            def handler(line, data, peer, answer=answer):
+                peer.sendall(answer)
+                return None
+            with self.subTest(name):
+                self.server = self.enterContext(Scripted("a", handler))
+                self.start([self.server])
+                for _ in range(2):
+                    with wire.Connection(self.web) as client:
+                        client.send(wire.request_text("GET", "/a"))
+                        taken = client.response()
+                    self.assertTrue(taken.cut or taken.status == 502, taken.status)
+                # A connection that is out of step is not used again.
+                self.assertEqual(self.server.connections, self.server.count(b"gets"))
+
+    def test_another_large_value_is_502(self):
+        self.scripted(b"VALUE /b? 0 200000 1\r\n" + b"x" * 200_000 + b"\r\nEND\r\n")
+        self.assertEqual(self.get("/a").status, 502)
+
+    def test_a_server_that_resets(self):
+        def handler(line, data, peer):
+            wire.abort(peer)
+        self.server = self.enterContext(Scripted("a", handler))
+        self.start([self.server])
+        self.assertEqual(self.get("/a").status, 502)
+
+    def test_a_kept_connection_that_is_reset_is_replaced_once(self):
+        self.server = self.enterContext(Scripted("a"))
+        self.start([self.server])
+        self.assertEqual(self.get("/warm").status, 404)
+
+        def second(line, data, peer):
+            return b"VALUE /a? 0 1 1\r\nx\r\nEND\r\n"
+
+        def first(line, data, peer):
+            self.server.handler = second
+            wire.abort(peer)
+        self.server.handler = first
+        self.assertEqual(self.get("/a").text, "x")
+        self.assertEqual(self.server.connections, 2)
+
+    def test_octets_on_an_idle_connection_are_for_nobody(self):
+        peers = []
+
+        def handler(line, data, peer):
+            peers.append(peer)
+            return b"END\r\n"
+        self.server = self.enterContext(Scripted("a", handler))
+        self.start([self.server])
+        self.assertEqual(self.get("/a").status, 404)
+        peers[0].sendall(b"VALUE /a? 0 4 1\r\nevil\r\nEND\r\n")
+        wait_until(lambda: not self.server.open, "the connection is closed")
+        self.assertEqual(self.get("/a").status, 404)
+
+    def test_no_server_on_the_ring(self):
+        self.server = self.enterContext(Scripted("a"))
+        self.start([type("Down", (), {"entry": lambda _: self.server.entry(state="down")})()])
+        self.assertEqual(self.get("/a").status, 503)
+        self.assertEqual(self.server.seen, [])
+
+    WRITES = [
+        (b"SERVER_ERROR object too large for cache\r\n", 413),
+        (b"SERVER_ERROR out of memory storing object\r\n", 507),
+        (b"SERVER_ERROR out of memory\r\n", 502),
+        (b"CLIENT_ERROR bad data chunk\r\n", 502),
+        (b"ERROR\r\n", 502),
+        (b"VALUE /a? 0 1 1\r\nx\r\nEND\r\n", 502),
+        (b"DELETED\r\n", 502),
+        (b"\0\r\n", 502),
+        (None, 502),
+    ]
+
+    def test_what_a_server_says_to_a_write(self):
+        self.scripted(b"", settings={"writable": True, "down_after": 1000})
+        for says, status in self.WRITES:
+            self.server.handler = lambda line, data, peer, says=says: b"EN\r\n" if line.startswith(b"mg") else says
+            for conditions in ({}, {"If_None_Match": "*"}, {"If_Match": "*"}, {"If_Match": '"5"'}):
+                with self.subTest(says=says, conditions=conditions):
+                    self.assertEqual(self.ask("PUT", "/a", b"x", **conditions).status, status)
+
+    def test_what_a_server_says_to_a_delete(self):
+        self.scripted(b"", settings={"writable": True, "down_after": 1000})
+        for says, status in ((b"SERVER_ERROR no\r\n", 502), (b"CLIENT_ERROR no\r\n", 502), (b"ERROR\r\n", 502), (None, 502),
+                             (b"STORED\r\n", 502), (b"DELETED\r\n", 204), (b"NOT_FOUND\r\n", 404)):
+            with self.subTest(says):
+                self.server.handler = lambda line, data, peer, says=says: says
+                self.assertEqual(self.ask("DELETE", "/a").status, status)
+
+    def test_a_write_whose_client_left_is_finished(self):
+        release = threading.Event()
+        self.addCleanup(release.set)
+        self.scripted(lambda line: b"EN\r\n" if line.startswith(b"mg") else release.wait(20) and b"STORED\r\n",
+                      settings={"writable": True}, pool={"timeouts": {"response": "20s"}})
+        with wire.Connection(self.web) as client:
+            client.send(wire.request_text("PUT", "/a", body=b"x" * 100_000))
+            wait_until(lambda: self.server.count(b"set"), "it is written")
+            wire.abort(client.sock)
+            wait_until(lambda: Page(self.proxy.admin("/metrics").text).sum("clockwise_http_requests_in_flight") == 0,
+                       "the client has left")
+        release.set()
+        wait_until(lambda: self.count("set", "stored") == 1, "what came of it is counted")
 
     def test_a_server_that_is_not_there(self):
         port = free_port()
@@ -417,6 +549,202 @@ class Errors(Front):
         self.scripted(lambda line: b"EN\r\n" if line.startswith(b"mg") else b"SERVER_ERROR out of memory storing object\r\n",
                       settings={"writable": True})
         self.assertEqual(self.ask("PUT", "/a", b"x").status, 507)
+
+
+class Failover(Front):
+    """`failover: next`: the next server on the ring is asked in the same request."""
+
+    FAST = {"timeouts": {"connect": "300ms", "response": "300ms"}}
+
+    def start_two(self, home, *, failover="next", settings=None, **options):
+        """Two servers: each has the key `self.target` leads to, and `home` is what its owner answers."""
+        self.home, self.next = None, None
+        answers = {}
+
+        def handler(name):
+            return lambda line, data, peer: answers[name](line, data, peer)
+
+        def echo(line, data, peer):
+            verb = line.split()[0]
+            if verb == b"gets":
+                return b"VALUE %s 0 9 1\r\nfrom next\r\nEND\r\n" % line.split()[1]
+            return {b"mg": b"EN\r\n", b"delete": b"DELETED\r\n"}.get(verb, b"STORED\r\n")
+        servers = {name: self.enterContext(Scripted(name, handler(name))) for name in "ab"}
+        answers.update(a=echo, b=echo)
+        self.start(list(servers.values()), pool={"failover": failover, **self.FAST, **options.pop("pool", {})},
+                   settings={"writable": True, "down_after": 1000, **(settings or {})}, **options)
+        self.target = "/item"
+        self.get(self.target)
+        owner = next(name for name, server in servers.items() if server.seen)
+        self.home, self.next = servers[owner], servers["b" if owner == "a" else "a"]
+        for server in servers.values():
+            server.seen.clear()
+        if home == "gone":
+            self.home.close()
+        else:
+            answers[owner] = home
+
+    FAULTS = [("gone", "gone"), ("closed", lambda line, data, peer: None), ("late", lambda line, data, peer: b""),
+              ("garbage", lambda line, data, peer: b"\0\r\n"),
+              ("a value that breaks off", lambda line, data, peer: peer.sendall(b"VALUE /item? 0 100 1\r\nx"))]
+
+    def test_a_read_is_answered_by_the_next(self):
+        for name, fault in self.FAULTS:
+            for method in ("GET", "HEAD"):
+                with self.subTest(name, method=method):
+                    self.start_two(fault)
+                    answer = self.ask(method, self.target)
+                    self.assertEqual((answer.status, answer.value("content-length")), (200, "9"))
+                    self.assertEqual(self.next.seen, [b"gets /item?"])
+
+    def test_only_if_it_may(self):
+        self.start_two("gone", failover="fail_fast")
+        self.assertEqual(self.get(self.target).status, 502)
+        self.assertEqual(self.next.seen, [])
+
+    def test_what_a_server_says_counts(self):
+        for says, status in ((b"END\r\n", 404), (b"SERVER_ERROR out of memory\r\n", 502)):
+            self.start_two(lambda line, data, peer, says=says: says)
+            self.assertEqual(self.get(self.target).status, status)
+            self.assertEqual(self.next.seen, [])
+
+    def test_when_all_fail(self):
+        self.start_two("gone")
+        self.next.close()
+        self.assertEqual(self.get(self.target).status, 502)
+
+    def test_the_fallback_is_asked_after_all(self):
+        with Origin(lambda exchange: exchange.reply(body=b"from the origin"), name="o") as origin:
+            self.start_two("gone", pool={"fallback": "origin"}, pools={"origin": {"servers": [origin.entry()]}},
+                           settings={"budget": "10s"})
+            self.assertEqual(self.get(self.target).text, "from next")
+            self.next.close()
+            self.assertEqual(self.get(self.target).text, "from the origin")
+
+    def test_all_together_cost_no_more_than_the_budget(self):
+        with Origin(lambda exchange: exchange.reply(body=b"from the origin"), name="o") as origin:
+            self.start_two(lambda line, data, peer: b"", pools={"origin": {"servers": [origin.entry()]}},
+                           pool={"fallback": "origin", "timeouts": {"response": "20s"}}, settings={"budget": "50ms"})
+            self.assertEqual(self.get(self.target).text, "from the origin")
+            self.assertEqual(self.next.seen, [])
+
+    def test_a_write_goes_there_for_a_short_time(self):
+        self.start_two("gone", settings={"failover_ttl": "7s"})
+        for headers, wanted in (({}, b"7"), ({"Cache_Control": "max-age=3"}, b"3"), ({"Cache_Control": "max-age=5000000"}, b"7"),
+                                ({"Cache_Control": "max-age=0"}, b"-1")):
+            self.assertEqual(self.ask("PUT", self.target, b"x", **headers).status, 201)
+            self.assertEqual(self.next.seen[-1].split(), [b"set", b"/item?", b"0", wanted, b"1"])
+        self.assertEqual(self.ask("DELETE", self.target).status, 204)
+
+    def test_a_write_that_may_have_been_done_is_not_done_again(self):
+        for fault in (lambda line, data, peer: b"", lambda line, data, peer: None):
+            self.start_two(fault)
+            self.assertIn(self.ask("PUT", self.target, b"x").status, (502, 504))
+            self.assertEqual(self.next.seen, [])
+
+    def test_what_is_filled_into_it_lives_as_short(self):
+        def handler(exchange):
+            exchange.reply(body=b"origin", headers={"Cache-Control": "max-age=100"})
+        with Origin(handler, name="o") as origin:
+            self.start_two("gone", pool={"fallback": "origin"}, pools={"origin": {"servers": [origin.entry()]}},
+                           settings={"budget": "10s", "fill": True, "failover_ttl": "7s", "down_after": 1})
+            self.next.handler = lambda line, data, peer: {b"gets": b"END\r\n", b"mg": b"EN\r\n", b"delete": b"DELETED\r\n"}.get(
+                line.split()[0], b"STORED\r\n")
+            self.assertEqual(self.get(self.target).text, "origin")
+            wait_until(lambda: self.next.count(b"set"), "it is filled")
+            self.assertEqual(next(line for line in self.next.seen if line.startswith(b"set")).split()[3], b"7")
+
+
+class Holding(Front):
+    """What slow clients make the proxy hold is bounded; nobody else waits for them."""
+
+    SIZE = 8_000_000  # more than the system takes for a client that does not read
+
+    def start_large(self, **options):
+        value = b"x" * self.SIZE
+
+        def handler(line, data, peer):
+            words = line.split()
+            if words[0] != b"gets":
+                return b"EN\r\n" if words[0] == b"mg" else b"STORED\r\n"
+            one = value if b"/big" in words[1] else b"small"
+            return b"VALUE %s 0 %d 1\r\n%s\r\nEND\r\n" % (words[1], len(one), one)
+        self.server = self.enterContext(Scripted("a", handler))
+        pool = {"timeouts": {"response": "20s"}, **options.pop("pool", {})}
+        self.start([self.server], listener={"limits": {"buffered": "18m"}}, pool=pool, settings={"budget": "20s"}, **options)
+
+    def resident(self):
+        status = pathlib.Path(f"/proc/{self.proxy.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+    def slow(self, target="/big"):
+        client = self.enterContext(wire.Connection(self.web, receive_buffer=4096))
+        client.send(wire.request_text("GET", target))
+        return client
+
+    def test_values_that_slow_clients_do_not_take(self):
+        self.start_large()
+        self.get("/big")
+        before = self.resident()
+        slow = [self.slow(), self.slow()]
+        heads = [client.head() for client in slow]
+        self.assertEqual([head.status for head in heads], [200, 200])
+        for _ in range(20):
+            refused = self.get("/big")
+            self.assertEqual((refused.status, refused.value("retry-after")), (503, "1"))
+        self.assertEqual(self.get("/small").text, "small")
+        self.assertLess(self.resident() - before, 64 << 20)
+        wire.read_body(heads[0], slow[0].reader)
+        self.assertEqual(bytes(heads[0].body), b"x" * self.SIZE)
+        wait_until(lambda: self.get("/big").status == 200, "there is room again")
+
+    def test_a_client_that_leaves_makes_room(self):
+        self.start_large()
+        slow = [self.slow(), self.slow()]
+        for client in slow:
+            self.assertEqual(client.head().status, 200)
+        self.assertEqual(self.get("/big").status, 503)
+        wire.abort(slow[0].sock)
+        wait_until(lambda: self.get("/big").status == 200, "there is room again")
+
+    def test_the_fallback_answers_where_there_is_no_room(self):
+        with Origin(lambda exchange: exchange.reply(body=b"from the origin"), name="o") as origin:
+            self.start_large(pool={"fallback": "origin"}, pools={"origin": {"servers": [origin.entry()]}})
+            for client in (self.slow(), self.slow()):
+                self.assertEqual(client.head().status, 200)
+            self.assertEqual(self.get("/big").text, "from the origin")
+
+    def test_bodies_that_slow_clients_send(self):
+        answers = {b"mg": b"EN\r\n", b"set": b"STORED\r\n"}
+        self.server = self.enterContext(Scripted("a", lambda line, data, peer: answers[line.split()[0]]))
+        self.start([self.server], listener={"limits": {"buffered": "1m"}}, settings={"writable": True})
+
+        def received():
+            return Page(self.proxy.admin("/metrics").text).sum("clockwise_http_received_bytes_total", listener="web")
+        slow = self.enterContext(wire.Connection(self.web))
+        slow.send(b"PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n" + b"x" * 800_000)
+        wait_until(lambda: received() >= 800_000, "the most of it is there")
+        self.assertEqual(self.ask("PUT", "/b", b"y" * 400_000).status, 503)
+        self.assertEqual(self.ask("PUT", "/c", b"y" * 1000).status, 201)
+        slow.send(b"x" * 100_000)
+        # Who is alone has the room that it needs.
+        self.assertEqual(slow.response("PUT").status, 201)
+        self.assertEqual(self.ask("PUT", "/b", b"y" * 400_000).status, 201)
+
+    def test_a_packed_value_that_does_not_fit_unpacked(self):
+        packed = gzip.compress(bytes(30_000_000))
+        big = b"x" * 8_000_000
+
+        def handler(line, data, peer):
+            value, flags = (packed, 2) if b"/packed" in line else (big, 0)
+            return b"VALUE %s %d %d 1\r\n%s\r\nEND\r\n" % (line.split()[1], flags, len(value), value)
+        self.server = self.enterContext(Scripted("a", handler))
+        self.start([self.server], listener={"limits": {"buffered": "18m"}})
+        self.assertEqual(len(self.get("/packed").body), 30_000_000)
+        slow = self.slow()
+        self.assertEqual(slow.head().status, 200)
+        self.assertEqual(self.get("/packed").status, 503)
+        self.assertEqual(self.get("/packed", Accept_Encoding="gzip").status, 200)
 
 
 @needs_memcached

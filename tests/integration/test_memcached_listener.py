@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 sys.path.append("/usr/lib/python3/dist-packages")  # the system's clients, whichever Python runs this
 
 from support.clockwise import ROOT, SANITIZED  # noqa: E402
-from support.memcached import Client, Cluster, Memcached, needs_memcached  # noqa: E402
+from support.memcached import Client, Cluster, Memcached, needs_memcached, scratch_folder  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden" / "memcached"
 NAMES = "abcd"
@@ -316,11 +316,17 @@ class Values(Differential):
         stored = store(b"set", b"k", b"5")
         for command in (b"mg k q", b"mg k v q", b"mg k s k q", b"mg none q", b"mg none v k q O9", b"mg k q T0",
                         b"md k q", b"md none q", b"md k q C1", b"md k I q", b"ma k q", b"ma k v q", b"ma none q",
-                        b"ma k C1 q", b"mg none N30 q", b"mg none N30 v q"):
+                        b"ma k C1 q", b"mg none N30 q", b"mg none N30 v q", b"ma made N0 q", b"ma made1 N0 J5 v q",
+                        b"ma made2 q N0 O7 k", b"ma made3 N-1 q", b"ma k N0 q", b"ma k N0 v q", b"ma bWFkZTQ= b N0 k q",
+                        b"ma made5 N0 MD v q", b"ma made6 N0 q C1", b"ma made7 N0 T30 t q"):
             self.same(stored + command + b"\r\nmn\r\n" + command + b"\r\nmn\r\n", command)
         for command in (b"ms k 1 q", b"ms none 1 q", b"ms k 1 ME q", b"ms none 1 MR q", b"ms none 1 MA q", b"ms k 1 C1 q",
                         b"ms k 1 k O5 q", b"ms none 1 C1 q", b"ms k 1 MP q I", b"ms none 1 MA q N9"):
             self.same(stored + command + b"\r\nx\r\nmn\r\n" + command + b"\r\nx\r\nmn\r\n", command)
+
+    def test_quiet_arithmetic_among_others(self):
+        self.same(store(b"set", b"text", b"x") + b"ma a N0 q\r\nma a N0 q\r\nget a\r\nma text N0 q\r\nma b N0 J7 v q\r\n"
+                  b"ma b N0 v q\r\nincr a 1\r\nma none q\r\nmg b v\r\n")
 
     def test_win_and_stale_marks_pass(self):
         self.same(b"mg k N30 v\r\nmg k N30 v\r\nms k 1 I\r\nx\r\nmg k v t\r\nmd k I T30\r\nmg k v\r\nmg k v\r\n")
@@ -393,6 +399,45 @@ class Clients(Differential):
             done = subprocess.run(["memccapable", "-h", address[0], "-p", str(address[1]), "-a"], text=True,
                                   capture_output=True, timeout=60)
             self.assertEqual((done.returncode, "FAIL" in done.stdout), (0, False), where + done.stdout + done.stderr)
+
+    def tool(self, name, *arguments):
+        """What a program of libmemcached-tools comes to with a server and here, its exit code and what it says."""
+        outcomes = []
+        for host, port in self.addresses:
+            done = subprocess.run([name, f"--servers={host}:{port}", *map(str, arguments)], capture_output=True, timeout=60)
+            outcomes.append((done.returncode, done.stdout, done.stderr))
+        self.assertEqual(outcomes[0], outcomes[1], (name, *arguments))
+        return outcomes[1]
+
+    @unittest.skipUnless(shutil.which("memccp"), "memccp (libmemcached-tools) is not installed")
+    def test_libmemcached_tools(self):
+        folder = pathlib.Path(self.enterContext(scratch_folder()))
+        texts = {"one": b"the first", "two": bytes(range(256)) * 3000, "none": b""}
+        files = {name: folder / name for name in texts}
+        for name, file in files.items():
+            file.write_bytes(texts[name])
+        self.assertEqual(self.tool("memcping")[0], 0)
+        self.assertEqual(self.tool("memccp", "--flag=7", "--expire=100", *files.values())[0], 0)
+        for name, value in texts.items():
+            self.assertEqual(self.tool("memccat", name)[1].removesuffix(b"\n"), value)
+        self.assertEqual(self.tool("memccat", "--flags", "one")[1].split()[0], b"7")
+        self.assertEqual(self.tool("memccp", "--add", files["one"])[0], 1)
+        self.assertEqual(self.tool("memccp", "--replace", files["one"])[0], 0)
+        self.assertEqual(self.tool("memcexist", "one")[0], 0)
+        self.assertEqual(self.tool("memctouch", "--expire=100", "one")[0], 0)
+        self.assertEqual(self.tool("memcrm", "one")[0], 0)
+        for name in ("memcrm", "memctouch", "memcexist", "memccat"):
+            self.assertEqual(self.tool(name, "one")[0], 1)
+        self.assertEqual(self.tool("memcflush")[0], 0)
+        self.assertEqual(self.tool("memcexist", "two")[0], 1)
+
+    @unittest.skipUnless(shutil.which("memcslap"), "memcslap (libmemcached-tools) is not installed")
+    def test_the_load_of_libmemcached_tools(self):
+        host, port = self.proxy.memcached
+        for options in (["--test=set", "--concurrency=4"], ["--test=get"], ["--test=mget", "--initial-load=500"]):
+            done = subprocess.run(["memcslap", f"--servers={host}:{port}", "--execute-number=500", *options], text=True,
+                                  capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
     def library(self, name):
         try:

@@ -88,6 +88,16 @@ TEST(DecodedPath, LeavesWhatStandsBeforeItAlone) {
   EXPECT_EQ(out, "//./b");
 }
 
+TEST(DecodedPath, LeavesItsRoot) {
+  for (const char* path : {"/..", "/../a", "/a/../..", "/a/../../b", "..", "../", "/%2e%2E/a",
+                           "/a%2f..%2F..", "//..//", "/./../a", "/a//../..", "a/../.."})
+    EXPECT_TRUE(leaves_root(path)) << path;
+  for (const char* path :
+       {"", "/", "/a", "/a/..", "/a/../", "a/..", "/a/../b/..", "/...", "/.../..", "/.a/..",
+        "/a./..", "/..a", "/%252e%252e/", "/%2", "/%2e/", "/a/b/../../c", "/.", "/./."})
+    EXPECT_FALSE(leaves_root(path)) << path;
+}
+
 TEST(DecodedPath, IsNoLongerThanThePathAndHasNoDotSegmentLeft) {
   rc::check([] {
     const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(

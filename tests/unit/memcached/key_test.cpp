@@ -40,6 +40,17 @@ TEST(Key, EscapesWhatCouldEndIt) {
 }
 
 // The digests are those of Python's hashlib.
+TEST(Key, TheLockOfAnItemIsAKeyInTheSameNamespace) {
+  EXPECT_EQ(lock_key("/a?", ""), "clockwise-fetch:15a8dcf27306c6198984e4cdb9d89225");
+  EXPECT_EQ(lock_key("ns:/a?", "ns:"), "ns:clockwise-fetch:d8126f6b12664bac87195eedbc34fbe2");
+  EXPECT_EQ(lock_key("/a?", "ns:"), lock_key("/a?", ""));
+  const std::string space(200, 'n');
+  const std::string longest = lock_key(space + std::string(50, 'k'), space);
+  EXPECT_TRUE(longest.starts_with(space));
+  EXPECT_TRUE(is_key(longest));
+}
+
+// The digests are those of Python's hashlib.
 TEST(Key, LongOnesEndInADigest) {
   std::string ascending;
   for (int octet = 33; octet < 256; ++octet) ascending += static_cast<char>(octet);
