@@ -43,6 +43,7 @@ void MemcachedCommand::on_written(const ReplicaWrite::Result& result) {
   count(*view_, failed ? MemcachedResult::error : result_of(verb_, result.kind));
   if (!result.answered || (failed && !result.first)) error_ = label_of(result);
   judge(error_.empty(), result.kind);
+  quiet_ = quiet_ && !result.made;  // servers tell of what they make
   if (!noreply_) {
     std::string text(error_.empty() ? result.text : error_);
     tell(text, error_.empty() ? result.kind : ReplyKind::server_error);

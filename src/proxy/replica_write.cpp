@@ -78,6 +78,7 @@ void ReplicaWrite::find_owners(PoolView& view, std::uint32_t left_out) {
 void ReplicaWrite::begin(const Command& command, std::string_view data) {
   std::string flags, line;
   Command first = command;
+  made_ = false;
   if (memcached::reach_of(command) == Reach::decided) {
     step_ = Step::decide;
     const auto place = static_cast<std::uint32_t>(std::countr_zero(present_));
@@ -172,6 +173,7 @@ bool ReplicaWrite::make() {
   for (std::uint32_t i = 0; i < calls_used_; ++i)
     if (!calls_[i]->answered || calls_[i]->did() != Did::missed) return false;
   step_ = Step::all;
+  made_ = true;
   calls_used_ = 0;
   ask_all(later_verb_, later_line_, later_data_);
   return true;
@@ -213,6 +215,7 @@ bool ReplicaWrite::settle() {
 ReplicaWrite::Result ReplicaWrite::answer_of(const Call& call) const noexcept {
   return {.answered = call.answered,
           .first = &call == calls_.front().get(),
+          .made = made_,
           .kind = call.kind,
           .failure = call.failure,
           .text = call.text,

@@ -28,6 +28,7 @@ class ReplicaWrite {
   struct Result {
     bool answered = false;  // false: `server` gave no answer, and `failure` says why
     bool first = false;     // it is the answer of who was asked first
+    bool made = false;      // nobody had the item before
     memcached::ReplyKind kind = memcached::ReplyKind::error;
     upstream::CallFailure failure = upstream::CallFailure::away;
     std::string_view text;  // of the answer: its line and what came with it, with CRLF
@@ -119,6 +120,7 @@ class ReplicaWrite {
   std::vector<upstream::MemcachedServer*> owners_;  // by place; null: left out
   std::uint32_t present_ = 0;                       // bit n: the owner at place n can be asked
   std::uint32_t pending_ = 0;                       // calls, and the write itself while it asks
+  bool made_ = false;                               // as of Result
   std::size_t held_ = 0;                            // in Context::memcached_held
   std::vector<std::unique_ptr<Call>> calls_;
   std::uint32_t calls_used_ = 0;
