@@ -180,7 +180,11 @@ MemcachedServer::MemcachedServer(io::Loop& loop, std::shared_ptr<Backend> backen
                                  std::size_t worker)
     : loop_(loop), backend_(std::move(backend)), cells_(backend_->cells.at(worker)) {}
 
-MemcachedServer::~MemcachedServer() = default;
+// A connection that came to rest after retire() may still be read from in this turn.
+MemcachedServer::~MemcachedServer() {
+  while (!leaving_.empty()) remove(*leaving_.back());
+  while (!pipes_.empty()) remove(*pipes_.back());
+}
 
 bool MemcachedServer::away() const noexcept { return endpoints_.empty() || health_->away(); }
 

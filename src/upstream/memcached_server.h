@@ -96,7 +96,7 @@ class MemcachedCall {
 class MemcachedServer {
  public:
   MemcachedServer(io::Loop& loop, std::shared_ptr<Backend> backend, std::size_t worker);
-  ~MemcachedServer();
+  ~MemcachedServer();  // REQUIRES: idle()
   MemcachedServer(const MemcachedServer&) = delete;
   MemcachedServer& operator=(const MemcachedServer&) = delete;
 
