@@ -751,7 +751,7 @@ class Holding(Front):
 class Fallback(Front):
     def start_with_origin(self, handler=None, settings=None, pool=None, **options):
         self.origin = self.enterContext(Origin(handler or (lambda exchange: exchange.reply(body=b"from the origin")), name="o"))
-        self.start_one(settings=settings, pool={"fallback": "origin", **(pool or {})},
+        self.start_one(settings={"budget": "20s", **(settings or {})}, pool={"fallback": "origin", **(pool or {})},
                        pools={"origin": {"servers": [self.origin.entry()]}}, **options)
 
     def test_a_miss_is_answered_by_the_fallback(self):
