@@ -312,13 +312,15 @@ class Values(Differential):
         for flags in (b"T0", b"T-1", b"T100", b"N100", b"T%d" % (now + 100), b"T2592001"):
             self.same(b"ms k 1 %s\r\nx\r\nmg k v\r\n" % flags, flags)
 
+    MADE_UNDER_A_UNIQUE = (b"ma made7 N0 q C1",)
+
     def test_quiet_forms(self):
         stored = store(b"set", b"k", b"5")
         for command in (b"mg k q", b"mg k v q", b"mg k s k q", b"mg none q", b"mg none v k q O9", b"mg k q T0",
                         b"md k q", b"md none q", b"md k q C1", b"md k I q", b"ma k q", b"ma k v q", b"ma none q",
                         b"ma k C1 q", b"mg none N30 q", b"mg none N30 v q", b"ma made N0 q", b"ma made1 N0 J5 v q",
                         b"ma made2 q N0 O7 k", b"ma made3 N-1 q", b"ma k N0 q", b"ma k N0 v q", b"ma bWFkZTQ= b N0 k q",
-                        b"ma made5 N0 MD v q", b"ma made6 N0 q C1", b"ma made7 N0 T30 t q"):
+                        b"ma made5 N0 MD v q", b"ma made6 N0 T30 t q", *self.MADE_UNDER_A_UNIQUE):
             self.same(stored + command + b"\r\nmn\r\n" + command + b"\r\nmn\r\n", command)
         for command in (b"ms k 1 q", b"ms none 1 q", b"ms k 1 ME q", b"ms none 1 MR q", b"ms none 1 MA q", b"ms k 1 C1 q",
                         b"ms k 1 k O5 q", b"ms none 1 C1 q", b"ms k 1 MP q I", b"ms none 1 MA q N9"):
