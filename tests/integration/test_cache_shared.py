@@ -117,7 +117,8 @@ class Sharing(Shared):
             with self.subTest(target):
                 self.put(target, said)
                 left = self.time_to_live(entry_key(target))
-                self.assertIn(left, range(seconds - 15, seconds + 1))
+                # Of more than 30 days the server gets the date, and its clock may be a second behind.
+                self.assertIn(left, range(seconds - 15, seconds + 2))
 
     def test_namespaces_keep_caches_apart(self):
         self.share(1, cache={"namespace": "one"})
