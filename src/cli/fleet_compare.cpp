@@ -25,6 +25,7 @@ FleetServer read_server(const json::object& object) {
   server.state = text_at(object, "state");
   if (object.contains("label")) server.label = text_at(object, "label");
   server.id = static_cast<std::uint32_t>(number_at(object, "id"));
+  server.zone = text_at(object, "zone");
   return server;
 }
 
@@ -61,6 +62,7 @@ class Comparison {
     const FleetPool& there = *pool_of(*usual.proxies.front(), pool_);
     found_ = false;
     compare_settings(here, there);
+    zones_count_ = setting(here, "replicas") != "none" && setting(there, "replicas") != "none";
     compare_servers(by_name(here), by_name(there));
     if (!found_) add(nullptr, unexplained(here, there));
   }
@@ -136,7 +138,11 @@ class Comparison {
     if (active(here) != active(usual)) add(&here.name, instead("state", here.state, usual.state));
     if (here.label != usual.label) add(&here.name, instead("label", here.label, usual.label));
     if (here.id != usual.id) add(&here.name, instead("id", here.id, usual.id));
+    if (zones_count_ && here.zone != usual.zone)
+      add(&here.name, instead("zone", or_none(here.zone), or_none(usual.zone)));
   }
+
+  static std::string_view or_none(std::string_view zone) { return zone.empty() ? "none" : zone; }
 
   static std::string unexplained(const FleetPool& here, const FleetPool& there) {
     if (here.ring.empty() || there.ring.empty())
@@ -150,6 +156,7 @@ class Comparison {
   const std::string& pool_;
   std::vector<std::string> urls_;  // of the camp that is compared
   bool found_ = false;
+  bool zones_count_ = false;
   std::map<std::string, Difference> found_by_server_;
 };
 

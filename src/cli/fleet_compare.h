@@ -23,6 +23,7 @@ struct FleetServer {
   std::string state = "active";
   std::string label;     // its name where it has none of its own
   std::uint32_t id = 0;  // 0: the scheme does not go by ids
+  std::string zone;      // decides owners only where a key has several
 };
 
 struct FleetPool {

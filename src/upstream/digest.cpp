@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -21,6 +22,17 @@ std::string server_line(const config::Server& server, std::uint32_t id) {
                      server.weight, server.on_ring() ? "on" : "off");
 }
 
+// With one owner a key, zones decide nothing. By name and not by place: their order never counts.
+std::string zone_lines(const config::Pool& pool) {
+  if (pool.ring.replicas < 2) return {};
+  std::vector<std::string> lines;
+  for (const config::Server& server : pool.servers)
+    if (!server.zone.empty())
+      lines.push_back(fmt::format("zone {}{}\n", field(server.name), field(server.zone)));
+  std::sort(lines.begin(), lines.end());
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
 std::string canonical_text(const config::Pool& pool, bool in_order) {
   std::vector<std::uint32_t> ids(pool.servers.size(), 0);
   if (ring::facts(pool.ring.scheme.placement).takes_id)
@@ -33,7 +45,7 @@ std::string canonical_text(const config::Pool& pool, bool in_order) {
   std::string text = field(boost::json::serialize(ring_settings(pool.ring)));
   text += in_order ? "in order\n" : "\n";
   for (const std::string& line : lines) text += line;
-  return text;
+  return text + zone_lines(pool);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 FleetServer server(const std::string& name, double weight = 1,
                    const std::string& state = "active") {
-  return {name, weight, state, name, 0};
+  return {name, weight, state, name, 0, {}};
 }
 
 FleetPool pool(const std::string& digest, std::vector<FleetServer> servers) {
@@ -98,6 +98,16 @@ TEST(Fleet, NamesTheSettingThatDiffers) {
   FleetPool peer = pool("e", {server("a")});
   peer.ring = {{"scheme", "ketama"}, {"key_hash", "md5"}};
   EXPECT_THAT(lines(usual, peer), ElementsAre("pages/-: scheme ketama instead of clockwise @ u2"));
+}
+
+TEST(Fleet, NamesTheZoneThatDiffersWhereAKeyHasSeveralOwners) {
+  FleetPool usual = pool("d", {server("a"), server("b")});
+  FleetPool zoned = pool("e", {server("a"), server("b", 2)});
+  zoned.servers[1].zone = "west";
+  EXPECT_THAT(lines(usual, zoned), ElementsAre("pages/b: weight 2 instead of 1 @ u2"));
+  usual.ring["replicas"] = zoned.ring["replicas"] = "2";
+  EXPECT_THAT(lines(usual, zoned), ElementsAre("pages/b: weight 2 instead of 1 @ u2",
+                                               "pages/b: zone west instead of none @ u2"));
 }
 
 TEST(Fleet, AnOrderThatCountsIsTold) {

@@ -94,6 +94,23 @@ TEST(Digest, IsTheSameForEveryOrderUnlessOrderCounts) {
   }
 }
 
+TEST(Digest, TellsZonesApartWhereAKeyHasSeveralOwners) {
+  for (const ring::SchemeFacts& scheme : ring::schemes()) {
+    Pool base = base_of(scheme.placement);
+    base.ring.replicas = 2;
+    for (std::uint32_t i = 0; i < base.servers.size(); ++i) base.servers[i].id = i + 1;
+    const std::string without = ring_digest(base);
+    const std::string zoned = digest_after(base, [](Pool& p) { p.servers[0].zone = "z"; });
+    EXPECT_NE(zoned, without) << scheme.name;
+    EXPECT_NE(digest_after(base, [](Pool& p) { p.servers[1].zone = "z"; }), zoned) << scheme.name;
+    const auto turned = [](Pool& p) {
+      p.servers[0].zone = "z";
+      std::ranges::reverse(p.servers);
+    };
+    EXPECT_EQ(digest_after(base, turned), zoned) << scheme.name;
+  }
+}
+
 TEST(Digest, ChangesWithEverythingThatDecidesAnOwner) {
   const Changes changes{
       {"name", [](Pool& p) { p.servers[0].name = "e"; }},
