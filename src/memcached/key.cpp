@@ -72,4 +72,9 @@ std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept {
   return unix_now >= kLatest - std::min(seconds, kLatest) ? kLatest : unix_now + seconds;
 }
 
+std::int64_t exptime_of_stand_in(std::int64_t exptime, std::chrono::milliseconds life) noexcept {
+  const std::int64_t most = std::max<std::int64_t>(1, life.count() / 1000);
+  return exptime < 0 ? exptime : exptime == 0 ? most : std::min(exptime, most);
+}
+
 }  // namespace clockwise::memcached

@@ -1,6 +1,7 @@
 // The key of an item on the wire, made from any text; and times as servers take them. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,5 +26,9 @@ bool digest_if_long(std::string& key);
 // What is sent as exptime so that an item lives for `seconds`: above 30 days a server takes it as
 // a time of day, which it then has to be. 0: for ever. REQUIRES: seconds >= 0.
 [[nodiscard]] std::int64_t exptime_of(std::int64_t seconds, std::int64_t unix_now) noexcept;
+// What is stored on a server that stands in for another lives no longer than `life`, a time of 0
+// and one of the day too.
+[[nodiscard]] std::int64_t exptime_of_stand_in(std::int64_t exptime,
+                                               std::chrono::milliseconds life) noexcept;
 
 }  // namespace clockwise::memcached

@@ -6,6 +6,7 @@
 // Source: memcached's doc/protocol.txt, and the behaviour of 1.6.18 where that is silent.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -70,5 +71,19 @@ inline constexpr std::size_t kMaxReplyLine = 2048;
 // The value of a meta flag such as `t` among `flags`; `found` says whether it is there. The value
 // of a flag that has none is empty.
 [[nodiscard]] std::string_view meta_flag(std::string_view flags, char flag, bool& found) noexcept;
+[[nodiscard]] inline bool has_meta_flag(std::string_view flags, char flag) noexcept {
+  bool found = false;
+  (void)meta_flag(flags, flag, found);
+  return found;
+}
+// Its number; 0: it is not there, or has none.
+template <class T>
+[[nodiscard]] T meta_number(std::string_view flags, char flag) noexcept {
+  bool found = false;
+  const std::string_view text = meta_flag(flags, flag, found);
+  T number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 }  // namespace clockwise::memcached

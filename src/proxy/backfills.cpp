@@ -29,13 +29,6 @@ Backfill to_metric(ItemCopy::Result result) noexcept {
   return Backfill::error;
 }
 
-// Before that there were no meta commands.
-constexpr std::uint32_t kMetaCommands = (1U << 20) | (6U << 10);
-
-bool knows_meta_commands(const upstream::MemcachedServer& server) noexcept {
-  return server.version() == 0 || server.version() >= kMetaCommands;
-}
-
 }  // namespace
 
 class Backfills::Slot final : ItemCopy::Owner {
@@ -81,7 +74,7 @@ Backfills::~Backfills() = default;
 void Backfills::start(PoolView& view, upstream::MemcachedServer& from,
                       upstream::MemcachedServer& to, std::string_view key, std::uint64_t most) {
   if (is_under_way(to, key)) return;
-  if (under_way_.size() >= kMost || !knows_meta_commands(from) || !knows_meta_commands(to))
+  if (under_way_.size() >= kMost || !from.may_know_meta() || !to.may_know_meta())
     return at(view.memcached_cells->backfills, Backfill::skipped).add();
   if (free_.empty()) free_.push_back(std::make_unique<Slot>(*this));
   under_way_.push_back(std::move(free_.back()));

@@ -15,9 +15,9 @@
 #include "memcached/key.h"
 #include "proxy/exchange.h"
 #include "proxy/item.h"
+#include "proxy/memcached_counts.h"
 #include "proxy/memcached_target.h"
 #include "proxy/session.h"
-#include "upstream/choose.h"
 
 namespace clockwise::proxy {
 
@@ -42,29 +42,19 @@ std::string delete_line(std::string_view key) {
   return std::string("delete ").append(key).append(kLineEnd);
 }
 
+// A write whose condition does not hold counts as not stored, whatever the server calls it.
+MemcachedResult outcome_of(Verb verb, ReplyKind kind, bool found) noexcept {
+  if (memcached::is_error(kind)) return MemcachedResult::error;
+  if (memcached::is_storage(verb))
+    return kind == ReplyKind::stored ? MemcachedResult::stored : MemcachedResult::not_stored;
+  const bool missed =
+      memcached::is_read(verb) ? !found : result_of(verb, kind) == MemcachedResult::miss;
+  return missed ? MemcachedResult::miss : MemcachedResult::hit;
+}
+
 void count_command(metrics::MemcachedCells& cells, Verb verb, ReplyKind kind, bool found) {
-  const auto count = [&](MemcachedVerb counted, MemcachedResult result) {
-    at(at(cells.commands, counted), memcached::is_error(kind) ? MemcachedResult::error : result)
-        .add();
-  };
-  const MemcachedResult written =
-      kind == ReplyKind::stored ? MemcachedResult::stored : MemcachedResult::not_stored;
-  switch (verb) {
-    case Verb::get:
-    case Verb::gets:
-      return count(MemcachedVerb::get, found ? MemcachedResult::hit : MemcachedResult::miss);
-    case Verb::add:
-      return count(MemcachedVerb::add, written);
-    case Verb::replace:
-      return count(MemcachedVerb::replace, written);
-    case Verb::set:
-    case Verb::cas:
-      return count(MemcachedVerb::set, written);
-    default: {
-      const bool missed = kind == ReplyKind::not_found || kind == ReplyKind::meta_not_found;
-      return count(MemcachedVerb::remove, missed ? MemcachedResult::miss : MemcachedResult::hit);
-    }
-  }
+  if (const auto counted = counted_as(verb))
+    at(at(cells.commands, *counted), outcome_of(verb, kind, found)).add();
 }
 
 // A write that nobody waits for, or not any more. What it holds is let go of with its answer: the
@@ -183,8 +173,8 @@ void Exchange::refuse_item_method() {
 // Of a path above the root there is no decoded form, and the key of another is not taken for it.
 bool Exchange::leads_nowhere() const {
   const std::string_view uri = context_.request.uri;
-  return http::leaves_root(uri.substr(0, uri.find('?'))) &&
-         view_->pool->config.ring.key.find("{path:decoded}") != std::string::npos;
+  return view_->pool->config.ring.key.find("{path:decoded}") != std::string::npos &&
+         http::leaves_root(uri.substr(0, uri.find('?')));
 }
 
 void Exchange::refuse_item_path() {
@@ -233,14 +223,12 @@ bool Exchange::try_next_item_server(CallFailure failure) {
   if (item.begun || (!reads_item() && !undone)) return false;
   if (tried_.size() >= view_->pool->config.retry.attempts) return false;
   tried_.push_back(item.index);
-  const auto next = upstream::choose(*view_->pool, hash_, tried_);
+  const auto next = usable_server(*view_, hash_, tried_);
   if (!next) return false;
-  // As of target_of().
-  if (next->trial) view_->pool->health->not_tried(*view_->pool->servers[next->server].health);
   count_item_error();
   item.found = item.crowded = false;
   if (reads_item()) item.value.clear();
-  take_item_server(next->server);
+  take_item_server(*next);
   send_item();
   return true;
 }
@@ -417,8 +405,9 @@ void Exchange::send_write() {
   if (has_replicas(*view_) && write_owners()) return;
   Item& item = *item_;
   const std::int64_t exptime =
-      item.stands_in ? exptime_of_stand_in(item.exptime, view_->pool->config.memcached.failover_ttl)
-                     : item.exptime;
+      item.stands_in
+          ? memcached::exptime_of_stand_in(item.exptime, view_->pool->config.memcached.failover_ttl)
+          : item.exptime;
   std::string& line = context_.text;
   line.assign(memcached::name_of(item.verb)).append(" ").append(item.key).append(" ");
   line.append(std::to_string(item.flags)).append(" ").append(std::to_string(exptime));
@@ -746,7 +735,7 @@ void Exchange::fill_item() {
   const auto target = target_of(view, command.key, position, context_);
   if (!target) return;
   if (target->stands_in())
-    command.exptime = exptime_of_stand_in(command.exptime, settings.failover_ttl);
+    command.exptime = memcached::exptime_of_stand_in(command.exptime, settings.failover_ttl);
   std::string line;
   memcached::append_line(command, line);
   ItemWrite::send(view, context_, {*target->server, fetch_->item_key, Verb::set}, line, data,

@@ -8,7 +8,6 @@ namespace clockwise::proxy {
 
 using memcached::ReplyKind;
 using memcached::Verb;
-using upstream::AnswerShape;
 
 // False: no owner can be asked, and it is as if the item had one.
 bool Exchange::choose_owner() {
@@ -32,9 +31,7 @@ bool Exchange::read_elsewhere(bool failed) {
   while (++item.place < owners.size()) {
     if (!can_be_asked(*view_, owners[item.place])) continue;
     item.server = view_->memcached[owners[item.place]];
-    std::string& line = context_.text;
-    line.assign(memcached::name_of(item.verb)).append(" ").append(item.key).append("\r\n");
-    ask_server(line, {}, AnswerShape::values, true);
+    send_read();
     return true;
   }
   if (!failed || item.lacking == 0) return false;

@@ -198,11 +198,6 @@ std::int64_t put_lifetime(std::string_view octets, std::span<const http::FieldLi
   return control.max_age && lifetime == 0 ? -1 : lifetime;
 }
 
-std::int64_t exptime_of_stand_in(std::int64_t exptime, std::chrono::milliseconds life) noexcept {
-  const std::int64_t most = std::max<std::int64_t>(1, life.count() / 1000);
-  return exptime < 0 ? exptime : exptime == 0 ? most : std::min(exptime, most);
-}
-
 std::optional<std::uint32_t> put_flags(std::string_view octets,
                                        std::span<const http::FieldLine> fields,
                                        const config::Memcached& settings) {

@@ -2,7 +2,6 @@
 // of it. Pure; docs/memcached.md has the table.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -56,10 +55,6 @@ struct ItemKey {
 [[nodiscard]] std::int64_t put_lifetime(std::string_view octets,
                                         std::span<const http::FieldLine> fields,
                                         const config::Memcached& settings);
-
-// As exptime: what is stored on a server that stands in for another lives no longer than `life`.
-[[nodiscard]] std::int64_t exptime_of_stand_in(std::int64_t exptime,
-                                               std::chrono::milliseconds life) noexcept;
 
 // The flags of what a PUT stores, or nothing: the pool cannot keep that Content-Encoding.
 [[nodiscard]] std::optional<std::uint32_t> put_flags(std::string_view octets,

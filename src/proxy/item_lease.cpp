@@ -21,9 +21,6 @@ constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 constexpr std::uint64_t kFirstInterval = 2 * kMillisecond;
 constexpr std::uint64_t kLongestInterval = 50 * kMillisecond;
 
-// 1.6, as MemcachedServer::version() has it. An older one takes `mg` for a mistake.
-constexpr std::uint32_t kFirstWithMeta = (1U << 20) | (6U << 10);
-
 // Servers count in whole seconds, so that of the last one nothing may be left. Nobody waits longer
 // than the budget, so a longer life would help nobody.
 std::int64_t lock_seconds(const PoolView& view) {
@@ -92,8 +89,8 @@ bool ItemLease::lock() {
 void ItemLease::look() {
   step_ = Step::looking;
   kind_ = ReplyKind::end;
-  const bool knows = server_.version() == 0 || server_.version() >= kFirstWithMeta;
-  if (knows && server_.ask(*this, request(view_, "mg " + key_ + "\r\n", true, AnswerShape::meta)))
+  if (server_.may_know_meta() &&
+      server_.ask(*this, request(view_, "mg " + key_ + "\r\n", true, AnswerShape::meta)))
     return;
   looked();
 }

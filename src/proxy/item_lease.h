@@ -24,8 +24,7 @@ class ItemLease final : upstream::MemcachedCall, public std::enable_shared_from_
   enum class Result : std::uint8_t {
     won,    // this proxy fetches: it has the lock, which goes with this object
     found,  // another one has fetched it: it stands in the pool
-    none,   // there is no lock, or no time left to wait for one: this proxy
-            // fetches as well
+    none,   // no lock, or no time left to wait for one: this proxy fetches as well
   };
 
   class Owner {

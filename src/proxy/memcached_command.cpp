@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "memcached/key.h"
 #include "memcached/number.h"
 #include "proxy/memcached_counts.h"
 #include "proxy/memcached_session.h"
@@ -30,25 +31,13 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kQuietAndFence = " q\r\nmn\r\n";
 
 bool says_what_it_makes(const Command& command) noexcept {
-  if (command.verb != Verb::meta_arithmetic || !command.quiet) return false;
-  bool makes = false;
-  (void)memcached::meta_flag(command.rest, 'N', makes);
-  return makes;
+  return command.verb == Verb::meta_arithmetic && command.quiet && memcached::makes(command);
 }
 
-AnswerShape shape_of(Verb verb) noexcept {
-  if (memcached::is_retrieval(verb)) return AnswerShape::values;
-  return memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line;
-}
-
-// What is written to a stand-in lives no longer than that: a time of 0, and one of the day, too.
-std::int64_t shortened(std::int64_t exptime, std::int64_t most) noexcept {
-  return exptime < 0 ? exptime : exptime == 0 ? most : std::min(exptime, most);
-}
-
-// The same for the flags of a meta command, which are put together in `flags`: T, and N of what is
-// made where nothing was.
-void shorten_flags(Command& command, std::int64_t most, std::string& flags) {
+// The time of what is written to a stand-in, in the flags of a meta command, which are put together
+// in `flags`: T, and N of what is made where nothing was.
+void shorten_flags(Command& command, std::chrono::milliseconds life, std::string& flags) {
+  using memcached::exptime_of_stand_in;
   bool has_time = false;
   std::string_view words = command.rest;
   for (std::string_view word = memcached::next_word(words); !word.empty();
@@ -58,20 +47,20 @@ void shorten_flags(Command& command, std::int64_t most, std::string& flags) {
     has_time = has_time || word.front() == 'T';
     flags.append(" ");
     if (is_time && memcached::read_number(word.substr(1), exptime))
-      flags.append(1, word.front()).append(std::to_string(shortened(exptime, most)));
+      flags.append(1, word.front()).append(std::to_string(exptime_of_stand_in(exptime, life)));
     else
       flags.append(word);
   }
-  if (command.verb == Verb::meta_set && !has_time) flags.append(" T").append(std::to_string(most));
+  if (command.verb == Verb::meta_set && !has_time)
+    flags.append(" T").append(std::to_string(exptime_of_stand_in(0, life)));
   command.rest = flags;
 }
 
 void shorten(Command& command, std::chrono::milliseconds life, std::string& flags) {
-  const std::int64_t most = std::max<std::int64_t>(1, life.count() / 1000);
   if (memcached::is_meta(command.verb))
-    shorten_flags(command, most, flags);
+    shorten_flags(command, life, flags);
   else
-    command.exptime = shortened(command.exptime, most);
+    command.exptime = memcached::exptime_of_stand_in(command.exptime, life);
 }
 
 }  // namespace
@@ -282,10 +271,11 @@ void MemcachedCommand::start_single(const Command& command, std::string_view dat
   memcached::append_line(sent, line);
   fenced_ = says_what_it_makes(command);
   if (fenced_) line.replace(line.size() - kLineEnd.size(), kLineEnd.size(), kQuietAndFence);
-  const upstream::MemcachedRequest request{.line = line,
-                                           .data = data,
-                                           .shape = fenced_ ? AnswerShape::fenced : shape_of(verb_),
-                                           .repeatable = memcached::is_repeatable(verb_)};
+  const upstream::MemcachedRequest request{
+      .line = line,
+      .data = data,
+      .shape = fenced_ ? AnswerShape::fenced : upstream::shape_of(verb_),
+      .repeatable = memcached::is_repeatable(verb_)};
   Part& part = add_part(one);
   if (!searches_.empty()) search_with(part, line, command);
   ask(part, request);

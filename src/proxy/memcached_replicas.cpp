@@ -17,7 +17,6 @@ using memcached::Did;
 using memcached::ReplyKind;
 using memcached::Verb;
 using metrics::MemcachedResult;
-using upstream::AnswerShape;
 
 KeyMarks mark_of(std::string_view key) noexcept {
   return KeyMarks{1} << (std::hash<std::string_view>()(key) & 63);
@@ -104,11 +103,8 @@ bool MemcachedCommand::searches_on() {
     ask_parts(round_);
   } else {
     Part& part = *parts_[round_];
-    const bool meta = verb_ == Verb::meta_get || verb_ == Verb::meta_debug;
-    ask(part, {.line = part.line,
-               .data = {},
-               .shape = meta ? AnswerShape::meta : AnswerShape::line,
-               .repeatable = true});
+    ask(part,
+        {.line = part.line, .data = {}, .shape = upstream::shape_of(verb_), .repeatable = true});
   }
   part_done();
   return true;

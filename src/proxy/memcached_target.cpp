@@ -42,6 +42,15 @@ upstream::MemcachedServer& home_of(PoolView& view, ring::Position position) {
   return *view.memcached[view.pool->ring->owner(position)];
 }
 
+std::optional<ring::ServerIndex> usable_server(const PoolView& view, ring::Position position,
+                                               std::span<const ring::ServerIndex> tried) {
+  const upstream::Pool& pool = *view.pool;
+  const auto next = upstream::choose(pool, position, tried);
+  if (!next) return std::nullopt;
+  if (next->trial) pool.health->not_tried(*pool.servers[next->server].health);
+  return next->server;
+}
+
 std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
                                          ring::Position position, const Context& context) {
   const upstream::Pool& pool = *view.pool;
@@ -50,11 +59,9 @@ std::optional<MemcachedTarget> target_of(PoolView& view, std::string_view key,
   if (pool.watch) count_remapped(view, position, key, home, context);
   ring::ServerIndex index = home;
   if (!pool.health->all_well()) {
-    const auto next = upstream::choose(pool, position, {});
+    const auto next = usable_server(view, position, {});
     if (!next) return std::nullopt;
-    // A server on trial is tried by whoever comes, and judged by every answer.
-    if (next->trial) pool.health->not_tried(*pool.servers[next->server].health);
-    index = next->server;
+    index = *next;
   }
   count_routed(view, position, index == home, context);
   return MemcachedTarget{view.memcached[index], home, index};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "proxy/context.h"
@@ -12,6 +13,11 @@ namespace clockwise::proxy {
 
 // Where the ring has an item: of `key`, as it is on the wire, without the pool's namespace.
 [[nodiscard]] ring::Position position_of(const PoolView& view, std::string_view key);
+
+// Whom to ask for what stands there, but for those that were tried: as upstream::choose(), and a
+// server on trial is tried by whoever comes, and judged by every answer.
+[[nodiscard]] std::optional<ring::ServerIndex> usable_server(
+    const PoolView& view, ring::Position position, std::span<const ring::ServerIndex> tried);
 
 struct MemcachedTarget {
   upstream::MemcachedServer* server = nullptr;

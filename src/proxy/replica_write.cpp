@@ -13,7 +13,6 @@ using memcached::Reach;
 using memcached::Reply;
 using memcached::ReplyKind;
 using memcached::Verb;
-using upstream::AnswerShape;
 using upstream::CallFailure;
 
 namespace {
@@ -122,12 +121,11 @@ void ReplicaWrite::ask(std::uint32_t place, Verb verb, std::string_view line,
   call.answered = false;
   call.counts = step_ != Step::follow && step_ != Step::settle;
   call.text.clear();
-  const upstream::MemcachedRequest request{
-      .line = line,
-      .data = data,
-      .shape = memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line,
-      .repeatable = memcached::is_repeatable(verb),
-      .patience = view_->pool->config.timeouts.response};
+  const upstream::MemcachedRequest request{.line = line,
+                                           .data = data,
+                                           .shape = upstream::shape_of(verb),
+                                           .repeatable = memcached::is_repeatable(verb),
+                                           .patience = view_->pool->config.timeouts.response};
   if (!call.server->ask(call, request)) return call.server->missed_write(key_);
   ++pending_;
   const std::size_t octets = line.size() + data.size();

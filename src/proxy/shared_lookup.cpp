@@ -1,7 +1,6 @@
 #include "proxy/shared_lookup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -29,12 +28,6 @@ constexpr std::uint64_t kMostBudgets = 10;
 
 // What came in time may not have been seen yet.
 constexpr std::chrono::milliseconds kMoment{1};
-
-std::uint64_t number_of(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 
@@ -105,10 +98,9 @@ class SharedLookup::ItemRead final : public Read {
 
  private:
   void on_flags(std::string_view flags) override {
-    bool found = false;
-    unique = number_of(memcached::meta_flag(flags, 'c', found));
-    (void)memcached::meta_flag(flags, 'W', won);
-    (void)memcached::meta_flag(flags, 'Z', marked);
+    unique = memcached::meta_number<std::uint64_t>(flags, 'c');
+    won = memcached::has_meta_flag(flags, 'W');
+    marked = memcached::has_meta_flag(flags, 'Z');
   }
   void on_read(bool good) override { lookup_.item_read(good); }
 };

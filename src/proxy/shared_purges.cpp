@@ -1,6 +1,5 @@
 #include "proxy/shared_purges.h"
 
-#include <charconv>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -18,12 +17,6 @@ using upstream::MemcachedServer;
 namespace {
 
 constexpr io::Milliseconds kEvery = 1'000;
-
-std::uint64_t number_of(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 
@@ -56,9 +49,8 @@ class SharedPurges::Talk final : upstream::MemcachedCall {
 
   bool on_reply(const Reply& reply) override {
     kind_ = reply.kind;
-    bool found = false;
-    sum_ = static_cast<std::uint32_t>(number_of(memcached::meta_flag(reply.rest, 'f', found)));
-    unique_ = number_of(memcached::meta_flag(reply.rest, 'c', found));
+    sum_ = memcached::meta_number<std::uint32_t>(reply.rest, 'f');
+    unique_ = memcached::meta_number<std::uint64_t>(reply.rest, 'c');
     switch (reply.kind) {
       case ReplyKind::value:
         return step_ == Step::read;

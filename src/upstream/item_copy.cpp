@@ -1,6 +1,5 @@
 #include "upstream/item_copy.h"
 
-#include <charconv>
 #include <ctime>
 
 #include "memcached/base64.h"
@@ -8,6 +7,7 @@
 
 namespace clockwise::upstream {
 
+using memcached::has_meta_flag;
 using memcached::Reply;
 using memcached::ReplyKind;
 
@@ -16,21 +16,6 @@ namespace {
 constexpr std::size_t kKept = 16 * 1024;
 // A server's clock goes in seconds, and so may round twice.
 constexpr std::int64_t kRounding = 2;
-
-template <class T>
-T number_of(std::string_view flags, char flag) noexcept {
-  bool found = false;
-  const std::string_view text = memcached::meta_flag(flags, flag, found);
-  T number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-bool has(std::string_view flags, char flag) noexcept {
-  bool found = false;
-  (void)memcached::meta_flag(flags, flag, found);
-  return found;
-}
 
 }  // namespace
 
@@ -65,8 +50,8 @@ void ItemCopy::ask(MemcachedServer& server, Step step, std::string_view verb,
 
 bool ItemCopy::on_reply(const Reply& reply) {
   kind_ = reply.kind;
-  unique_seen_ = number_of<std::uint64_t>(reply.rest, 'c');
-  left_seen_ = number_of<std::int64_t>(reply.rest, 't');
+  unique_seen_ = memcached::meta_number<std::uint64_t>(reply.rest, 'c');
+  left_seen_ = memcached::meta_number<std::int64_t>(reply.rest, 't');
   switch (step_) {
     case Step::read:
       if (kind_ == ReplyKind::value) read_item(reply);
@@ -87,10 +72,12 @@ bool ItemCopy::on_reply(const Reply& reply) {
 void ItemCopy::read_item(const Reply& reply) {
   unique_ = unique_seen_;
   left_ = left_seen_;
-  flags_ = number_of<std::uint32_t>(reply.rest, 'f');
+  flags_ = memcached::meta_number<std::uint32_t>(reply.rest, 'f');
   read_at_ = loop_.now();
-  const bool whole = has(reply.rest, 'c') && has(reply.rest, 't') && has(reply.rest, 'f');
-  const bool marked = has(reply.rest, 'W') || has(reply.rest, 'X') || has(reply.rest, 'Z');
+  const bool whole = has_meta_flag(reply.rest, 'c') && has_meta_flag(reply.rest, 't') &&
+                     has_meta_flag(reply.rest, 'f');
+  const bool marked = has_meta_flag(reply.rest, 'W') || has_meta_flag(reply.rest, 'X') ||
+                      has_meta_flag(reply.rest, 'Z');
   fit_ = whole && !marked && left_ != 0 && reply.length <= to_->largest_item() &&
          owner_.hold(reply.length);
   value_.clear();

@@ -50,6 +50,12 @@ enum class AnswerShape : std::uint8_t {
   fenced,  // with MN, to a `mn` that is part of the request: one answer before it, or none
 };
 
+// Of a command whose answer is not asked for in another way.
+[[nodiscard]] constexpr AnswerShape shape_of(memcached::Verb verb) noexcept {
+  if (memcached::is_retrieval(verb)) return AnswerShape::values;
+  return memcached::is_meta(verb) ? AnswerShape::meta : AnswerShape::line;
+}
+
 struct MemcachedRequest {
   std::string_view line;                        // with its CRLF
   std::string_view data;                        // the data block, with its CRLF
@@ -108,6 +114,11 @@ class MemcachedServer {
   // 10 bits for each of its three numbers; 0: not known yet.
   [[nodiscard]] std::uint32_t version() const noexcept {
     return backend_->memcached.version.load(std::memory_order_relaxed);
+  }
+  // The meta commands came with 1.6; an older server takes one for a mistake.
+  [[nodiscard]] bool may_know_meta() const noexcept {
+    constexpr std::uint32_t kFirst = (1U << 20) | (6U << 10);
+    return version() == 0 || version() >= kFirst;
   }
   [[nodiscard]] metrics::BackendCells& cells() noexcept { return cells_; }
   // It is not asked now; ask() would fail.

@@ -845,18 +845,23 @@ class Copying(unittest.TestCase):
                 self.ended("error")
 
     def test_one_item_is_copied_once_at_a_time(self):
-        release = threading.Event()
-        self.addCleanup(release.set)
-
-        def wait():
-            release.wait(10)
-            return b"HD c77\r\n"
+        release, wait = self.held_back(b"HD c77\r\n")
         self.scenario({}, {b"ms": wait, b"get": b"END\r\n"})
         self.be_patient()
         for _ in range(5):
             self.read()
         release.set()
         self.assertEqual(self.ended("copied").count(b"ms KEY 3 ME F5 T100 c"), 1)
+
+    def held_back(self, answer):
+        """An event, and an answer that waits for it."""
+        release = threading.Event()
+        self.addCleanup(release.set)
+
+        def wait():
+            release.wait(10)
+            return answer
+        return release, wait
 
     def be_patient(self):
         """Commands do not wait behind one another for long, and nobody gives up."""
@@ -907,12 +912,7 @@ class Copying(unittest.TestCase):
             self.assertEqual(len(values), 64)
 
     def test_a_pool_that_is_reloaded_or_stopped_while_it_copies(self):
-        release = threading.Event()
-        self.addCleanup(release.set)
-
-        def wait():
-            release.wait(10)
-            return b"HD c77\r\n"
+        _, wait = self.held_back(b"HD c77\r\n")
         self.scenario({}, {b"ms": wait})
         self.be_patient()
         self.read()

@@ -95,5 +95,15 @@ TEST(Exptime, IsNoMoreThanAServerReads) {
   EXPECT_EQ(exptime_of(INT64_MAX, INT64_MAX), 2'147'483'647);
 }
 
+TEST(Exptime, OfAStandInIsNoMoreThanThat) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(exptime_of_stand_in(5, 10s), 5);
+  EXPECT_EQ(exptime_of_stand_in(11, 10s), 10);
+  EXPECT_EQ(exptime_of_stand_in(0, 10s), 10) << "for ever";
+  EXPECT_EQ(exptime_of_stand_in(1'800'000'000, 10s), 10) << "a time of the day";
+  EXPECT_EQ(exptime_of_stand_in(-1, 10s), -1) << "at once";
+  EXPECT_EQ(exptime_of_stand_in(0, 10ms), 1) << "0 would be for ever";
+}
+
 }  // namespace
 }  // namespace clockwise::memcached

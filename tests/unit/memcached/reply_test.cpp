@@ -208,5 +208,15 @@ TEST(Reply, FindsFlags) {
   }
 }
 
+TEST(MetaNumber, IsNoughtWhereThereIsNone) {
+  EXPECT_EQ(meta_number<std::uint64_t>("f5 t-1 c18446744073709551615", 'c'), UINT64_MAX);
+  EXPECT_EQ(meta_number<std::int64_t>("f5 t-1 c7", 't'), -1);
+  EXPECT_EQ(meta_number<std::uint32_t>("f5 t-1 c7", 'f'), 5U);
+  EXPECT_EQ(meta_number<std::uint32_t>("t-1 c7", 'f'), 0U);
+  EXPECT_EQ(meta_number<std::uint32_t>("W f", 'f'), 0U);
+  EXPECT_TRUE(has_meta_flag("W f", 'W'));
+  EXPECT_FALSE(has_meta_flag("f", 'W'));
+}
+
 }  // namespace
 }  // namespace clockwise::memcached

@@ -132,6 +132,13 @@ LivePool live_pool(std::string_view servers, bool panic = false) {
   return live;
 }
 
+void expect_chosen(const Explanation& found, std::optional<ring::ServerIndex> chosen,
+                   const char* name) {
+  EXPECT_EQ(found.chosen, chosen) << name;
+  const auto reason = chosen == 0U ? Routed::home : Routed::failover;
+  EXPECT_EQ(found.reason, chosen ? std::optional(reason) : std::nullopt) << name;
+}
+
 TEST(Explain, ChoosesWhomARequestWouldAsk) {
   using config::Failover;
   const HandMadeRing ring({{10, 0}, {20, 1}, {30, 2}});
@@ -164,9 +171,7 @@ TEST(Explain, ChoosesWhomARequestWouldAsk) {
     pool.retry.attempts = row.further_tries;
     pool.failover = row.failover;
     const Explanation found = explain(pool, ring, at(5), 1, row.live);
-    EXPECT_EQ(found.chosen, row.chosen) << row.name;
-    const auto reason = row.chosen == 0U ? Routed::home : Routed::failover;
-    EXPECT_EQ(found.reason, row.chosen ? std::optional(reason) : std::nullopt) << row.name;
+    expect_chosen(found, row.chosen, row.name);
   }
 }
 
@@ -187,9 +192,7 @@ TEST(Explain, OfSeveralOwnersTheFirstThatCanBeAskedIsChosen) {
   };
   for (const Row& row : rows) {
     const Explanation found = explain(pool, ring, at(5), 2, row.live);
-    EXPECT_EQ(found.chosen, row.chosen) << row.name;
-    const auto reason = row.chosen == 0U ? Routed::home : Routed::failover;
-    EXPECT_EQ(found.reason, row.chosen ? std::optional(reason) : std::nullopt) << row.name;
+    expect_chosen(found, row.chosen, row.name);
   }
 }
 
