@@ -85,7 +85,8 @@ void read_http_limits(MapReader& map, Limits& limits) {
   });
   map.read("headers", integer(limits.headers, 1, 10'000));
   map.read("body_size", size(limits.body_size, 0, 1ULL << 60));
-  for (const std::string_view key : {"unanswered", "unsent"}) map.refuse(key, kForMemcached);
+  for (const std::string_view key : {"unanswered", "unsent", "gather"})
+    map.refuse(key, kForMemcached);
   map.read("buffered", size(limits.buffered, 1ULL << 20, 1ULL << 40));
   if (uri && limits.uri_size > limits.header_size)
     uri->error("is more than limits.header_size, of which the target is a part");
@@ -99,6 +100,7 @@ void read_memcached_limits(MapReader& map, Limits& limits) {
     map.refuse(key, kForHttp);
   map.read("unanswered", size(limits.unanswered, 1ULL << 10, 1ULL << 40));
   map.read("unsent", size(limits.unsent, 1ULL << 10, 1ULL << 40));
+  map.read("gather", share(limits.gather));
   map.read("buffered", size(limits.buffered, 1ULL << 20, 1ULL << 40));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <ctime>
 
 #include "io/handler_memory.h"
 #include "io/stream.h"
@@ -49,43 +50,86 @@ void Loop::bury(std::unique_ptr<Mortal> dead) {
 }
 
 void Loop::want_end_of_turn() {
-  if (std::exchange(end_of_turn_wanted_, true) || ending_turn_) return;
-  post_end_of_turn();
+  end_of_turn_wanted_ = true;
+  if (!in_event_ && !ending_turn_) post_end_of_turn();
+}
+
+void Loop::end_event() {
+  // How many events come together is only seen in turns whose end is posted.
+  constexpr std::uint32_t kUnseen = 32;
+  constexpr float kFew = 1.5F;
+  in_event_ = false;
+  ++events_;
+  if (!end_of_turn_wanted_ || end_of_turn_posted_) return;
+  if (events_in_turn_ > kFew || ended_alone_ == kUnseen || paused_) return post_end_of_turn();
+  ++ended_alone_;
+  events_ = 0;
+  end_of_turn();
 }
 
 // Queued behind every event of this turn. What is wanted while a turn ends comes behind the reads
 // that are begun there: those that are answered at once are handled before the next end.
 void Loop::post_end_of_turn() {
-  asio::post(io, [this] { end_of_turn(); });
+  if (std::exchange(end_of_turn_posted_, true)) return;
+  asio::post(io, [this] { posted_end_of_turn(); });
 }
 
-void Loop::end_of_turn() {
-  end_of_turn_wanted_ = false;
-  ending_turn_ = true;
+void Loop::posted_end_of_turn() {
+  end_of_turn_posted_ = false;
+  // What came during the pause is queued behind this end, and belongs to the turn.
+  if (std::exchange(paused_, false)) return post_end_of_turn();
+  if (events_ > 0) events_in_turn_ += (static_cast<float>(events_) - events_in_turn_) / 8;
+  events_ = ended_alone_ = 0;
   reclaim_blocks();
+  end_of_turn();
+}
 
+// Tries come first: most of them write, and then want to read.
+void Loop::end_of_turn() {
+  ending_turn_ = true;
+  try_streams();
   // A loop with little to do is about to sleep: waiting another turn would only cost a look at the
   // reactor.
   constexpr std::size_t kFewReads = 2;
-  if (to_read_.size() <= kFewReads) {
-    watch_now_.insert(watch_now_.end(), watch_next_.begin(), watch_next_.end());
-    watch_next_.clear();
-  }
+  const bool few = to_read_.size() <= kFewReads;
+  read_streams();
+  watch_streams();
+  watch_now_.swap(watch_next_);
+  if (few) watch_streams();
+  end_of_turn_wanted_ = !to_try_.empty() || !to_read_.empty() || !watch_now_.empty();
+  bury_the_quiet();
+  ending_turn_ = false;
+  if (end_of_turn_wanted_) post_end_of_turn();
+  pause();
+}
 
-  reading_now_.swap(to_read_);
-  for (Stream* stream : reading_now_) {
-    stream->read_queued_ = false;
-    if (!stream->closed_) stream->start_read();
-  }
-  reading_now_.clear();
+void Loop::pause() {
+  const std::uint64_t ns = gather.pause_ns();
+  if (ns == 0) return;
+  const timespec time{0, static_cast<long>(ns)};
+  ::nanosleep(&time, nullptr);
+  paused_ = true;
+}
 
+void Loop::try_streams() {
   trying_now_.swap(to_try_);
   for (Stream* stream : trying_now_) {
     stream->try_queued_ = false;
     if (!stream->closed_) stream->tell_readable();
   }
   trying_now_.clear();
+}
 
+void Loop::read_streams() {
+  reading_now_.swap(to_read_);
+  for (Stream* stream : reading_now_) {
+    stream->read_queued_ = false;
+    if (!stream->closed_) stream->start_read();
+  }
+  reading_now_.clear();
+}
+
+void Loop::watch_streams() {
   for (Stream* stream : watch_now_) {
     stream->watch_queued_ = false;
     if (stream->watch_wanted_ && !stream->closed_ && !stream->reading_ && !stream->read_queued_) {
@@ -93,12 +137,6 @@ void Loop::end_of_turn() {
     }
   }
   watch_now_.clear();
-  watch_now_.swap(watch_next_);
-  if (!watch_now_.empty()) want_end_of_turn();
-
-  bury_the_quiet();
-  ending_turn_ = false;
-  if (end_of_turn_wanted_) post_end_of_turn();
 }
 
 // Reads begun at the end of the last turn and not answered since are waiting: their empty blocks go

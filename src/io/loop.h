@@ -17,6 +17,7 @@
 
 #include "io/buffer.h"
 #include "io/deadlines.h"
+#include "io/gather.h"
 #include "io/pipes.h"
 #include "io/slabs.h"
 
@@ -44,6 +45,7 @@ class Loop {
   Slabs streams;
   Deadlines deadlines;
   PipePool pipes;
+  Gather gather;
   std::array<char, 4096> small_message;  // scratch of Stream::write()
 
   // A socket that connect() opens and that gets this number or a higher one is given up as if
@@ -77,18 +79,35 @@ class Loop {
   void try_at_end_of_turn(Stream& stream);
   void lent(Stream& stream) { lent_.push_back(&stream); }
   void forget(Stream& stream) noexcept;  // before a stream is destroyed
+  // Around the handling of a stream's event. When events come one at a time the turn ends with each
+  // of them: the look at the reactor that a posted end comes behind would find nothing.
+  void begin_event() noexcept { in_event_ = true; }
+  void end_event();  // may destroy streams
   void want_end_of_turn();
 
  private:
+  static constexpr float kMany = 16;
+
+  void posted_end_of_turn();
   void end_of_turn();
   void post_end_of_turn();
+  void try_streams();
+  void read_streams();
+  void watch_streams();
+  void pause();
   void reclaim_blocks();
   void bury_the_quiet();
   void tick();
 
   std::uint64_t now_ns_ = 0;
   bool end_of_turn_wanted_ = false;
+  bool end_of_turn_posted_ = false;
   bool ending_turn_ = false;
+  bool in_event_ = false;
+  bool paused_ = false;            // since the last end of a turn
+  std::uint32_t events_ = 0;       // of this turn
+  std::uint32_t ended_alone_ = 0;  // turns ended by their event since one was posted
+  float events_in_turn_ = kMany;   // what posted turns had, on average
   std::vector<Stream*> to_read_, reading_now_;
   std::vector<Stream*> to_try_, trying_now_;
   std::vector<Stream*> watch_now_, watch_next_;

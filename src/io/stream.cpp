@@ -87,8 +87,10 @@ class SocketStream final : public Stream, public InSlabs {
     ++operations_;
     waiting_to_write_ = write_waited_ = true;
     socket_.async_wait(Socket::wait_write, [this](const error_code& error) {
-      waiting_to_write_ = false;
-      if (finished()) owner_.on_writable(error);
+      handle([&] {
+        waiting_to_write_ = false;
+        if (finished()) owner_.on_writable(error);
+      });
     });
   }
 
@@ -101,7 +103,9 @@ class SocketStream final : public Stream, public InSlabs {
   void wait_readable() override {
     ++operations_;
     socket_.async_wait(Socket::wait_read, [this](const error_code& error) {
-      if (finished()) owner_.on_readable(error);
+      handle([&] {
+        if (finished()) owner_.on_readable(error);
+      });
     });
   }
 
@@ -116,7 +120,9 @@ class SocketStream final : public Stream, public InSlabs {
     if (error == asio::error::no_descriptors && loop_.free_descriptors && loop_.free_descriptors())
       error = open(endpoint);
     const auto connected = [this](const error_code& result) {
-      if (finished()) owner_.on_connected(result);
+      handle([&] {
+        if (finished()) owner_.on_connected(result);
+      });
     };
     if (error) return asio::post(loop_.io, [connected, error] { connected(error); });
     socket_.async_connect(endpoint, connected);
@@ -192,7 +198,9 @@ class SocketStream final : public Stream, public InSlabs {
     [[nodiscard]] HandlerAllocator<char, Memory> get_allocator() const noexcept {
       return HandlerAllocator<char, Memory>(stream->read_memory_);
     }
-    void operator()(const error_code& error, std::size_t n) const { stream->on_read(error, n); }
+    void operator()(const error_code& error, std::size_t n) const {
+      stream->handle([&] { stream->on_read(error, n); });
+    }
   };
 
   error_code open(const Endpoint& endpoint) noexcept {
@@ -204,6 +212,15 @@ class SocketStream final : public Stream, public InSlabs {
     return asio::error::no_descriptors;
   }
 
+  // The end of the turn may come with the event, and this stream's with it.
+  template <class Tell>
+  void handle(Tell tell) {
+    Loop& loop = loop_;
+    loop.begin_event();
+    tell();
+    loop.end_event();
+  }
+
   void tell_readable() override { owner_.on_readable({}); }
 
   void start_read() override {
@@ -212,7 +229,7 @@ class SocketStream final : public Stream, public InSlabs {
     write_waited_ = waiting_to_write_;
     if (ended_) {
       // Asio would wait for an edge that never comes again.
-      return asio::post(loop_.io, [this] { on_read(asio::error::eof, 0); });
+      return asio::post(loop_.io, [this] { handle([this] { on_read(asio::error::eof, 0); }); });
     }
     socket_.async_read_some(LentBlock(*this), ReadHandler{this});
     if (in_.empty() && in_.has_block() && !block_is_lent_) {

@@ -8,6 +8,19 @@
 
 namespace clockwise::proxy {
 
+namespace {
+
+// One that was given back, or a new one.
+template <class Recycled>
+Recycled& take(std::vector<std::unique_ptr<Recycled>>& free, Context& context) {
+  if (free.empty()) return *new Recycled(context);
+  Recycled* one = free.back().release();
+  free.pop_back();
+  return *one;
+}
+
+}  // namespace
+
 Context::Context(std::size_t worker_index, std::shared_ptr<const Admission> shared,
                  std::uint64_t seed)
     : sessions(sizeof(Session)),
@@ -22,24 +35,18 @@ Context::Context(std::size_t worker_index, std::shared_ptr<const Admission> shar
 Context::~Context() = default;
 
 Exchange& Context::take_exchange() {
-  if (free_.empty()) return *new Exchange(*this);
-  Exchange* exchange = free_.back().release();
-  free_.pop_back();
-  return *exchange;
+  loop.gather.urgent_begun();
+  return take(free_, *this);
 }
 
 void Context::give_back(Exchange& exchange) {
+  loop.gather.urgent_ended();
   constexpr std::size_t kKept = 256;
   std::unique_ptr<Exchange> owned(&exchange);
   if (free_.size() < kKept) free_.push_back(std::move(owned));
 }
 
-MemcachedCommand& Context::take_command() {
-  if (free_commands_.empty()) return *new MemcachedCommand(*this);
-  MemcachedCommand* command = free_commands_.back().release();
-  free_commands_.pop_back();
-  return *command;
-}
+MemcachedCommand& Context::take_command() { return take(free_commands_, *this); }
 
 void Context::give_back(MemcachedCommand& command) {
   constexpr std::size_t kKept = 1024;
@@ -49,12 +56,7 @@ void Context::give_back(MemcachedCommand& command) {
     free_commands_.push_back(std::move(owned));
 }
 
-ReplicaWrite& Context::take_write() {
-  if (free_writes_.empty()) return *new ReplicaWrite(*this);
-  ReplicaWrite* write = free_writes_.back().release();
-  free_writes_.pop_back();
-  return *write;
-}
+ReplicaWrite& Context::take_write() { return take(free_writes_, *this); }
 
 void Context::give_back(ReplicaWrite& write) {
   constexpr std::size_t kKept = 1024;

@@ -34,6 +34,11 @@ io::Milliseconds ms(std::chrono::milliseconds duration) noexcept {
   return static_cast<io::Milliseconds>(duration.count());
 }
 
+// As many answers are waited for.
+std::size_t waits_of(const MemcachedCommand& command) noexcept {
+  return std::max<std::size_t>(1, command.keys());
+}
+
 }  // namespace
 
 MemcachedSession::MemcachedSession(Listener& listener, int family, int descriptor,
@@ -211,6 +216,7 @@ void MemcachedSession::begun(const MemcachedCommand& command) noexcept {
   unanswered_ += command.size() + kCommandCost;
   asked_ += command.keys();
   if (command.has_steps()) ++in_steps_;
+  listener_.context().loop.gather.begun(waits_of(command), listener_.config().limits.gather);
   listener_.cells().in_flight.add();
 }
 
@@ -259,7 +265,9 @@ void MemcachedSession::count(const MemcachedCommand& command) noexcept {
   metrics::ListenerCells& cells = listener_.cells();
   cells.in_flight.sub();
   at(cells.requests, command.code()).add();
-  cells.duration.observe(listener_.context().loop.now_ns() - command.begun_ns());
+  const std::uint64_t took = listener_.context().loop.now_ns() - command.begun_ns();
+  cells.duration.observe(took);
+  listener_.context().loop.gather.ended(waits_of(command), took);
 }
 
 // An eighth of the newest answer, seven of those before; a larger one counts at once.
@@ -398,6 +406,7 @@ void MemcachedSession::leave() {
   IdleLink::unlink();
   commands_.clear_and_dispose([this](MemcachedCommand* command) {
     listener_.cells().in_flight.sub();
+    listener_.context().loop.gather.dropped(waits_of(*command));
     at(listener_.cells().requests, metrics::Code::other).add();
     if (command->done())
       listener_.context().give_back(*command);

@@ -291,7 +291,7 @@ listeners:
     protocol: memcached
     pool: mc
     routes: [{match: {key_prefix: "s:"}, pool: sessions}]
-    limits: {max_connections: 1, per_client: 2, unanswered: 3k, unsent: 4k, buffered: 5m}
+    limits: {max_connections: 1, per_client: 2, unanswered: 3k, unsent: 4k, buffered: 5m, gather: 6%}
     timeouts: {body: 6s, idle: 7s, write: 8s}
 pools:
   web: {servers: [{name: a, address: h:1}], cache: c}
@@ -338,6 +338,7 @@ caches:
   limits.unanswered = 3 << 10;
   limits.unsent = 4 << 10;
   limits.buffered = 5 << 20;
+  limits.gather = 0.06;
   EXPECT_EQ(listener.limits, limits);
   EXPECT_EQ(listener.timeouts, (ListenerTimeouts{std::nullopt, 10s, 6s, 7s, 8s, 0ms}));
   EXPECT_THAT(listener.routes, ElementsAre(Route{"", "", "s:", "sessions", std::nullopt}));
