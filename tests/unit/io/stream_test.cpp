@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace clockwise::io {
 namespace {
@@ -32,9 +33,9 @@ class Peer final : public Stream::Owner {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
   ~Peer() {
-    stream->close();
+    if (stream) stream->close();
     run(loop_);  // its operations end before it does
-    EXPECT_TRUE(stream->quiet());
+    EXPECT_TRUE(!stream || stream->quiet());
     ::close(far_);
   }
 
@@ -77,6 +78,62 @@ class Peer final : public Stream::Owner {
   Loop& loop_;
   int far_ = -1;
 };
+
+class Grave final : public Mortal {
+ public:
+  Grave(std::unique_ptr<Stream> stream, bool& is_gone)
+      : stream_(std::move(stream)), gone_(is_gone) {}
+  ~Grave() override { gone_ = true; }
+  [[nodiscard]] bool quiet() const noexcept override { return stream_->quiet(); }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  bool& gone_;
+};
+
+// So many events that the turn ends with each of them.
+void let_events_come_alone(Loop& loop, Peer& peer) {
+  for (int i = 0; i < 100; ++i) {
+    peer.stream->read_soon();
+    run(loop);
+    peer.send(std::to_string(i));
+    run(loop);
+  }
+}
+
+TEST(Stream, NothingIsLostWhenEventsComeAlone) {
+  Loop loop;
+  Peer peer(loop);
+  let_events_come_alone(loop, peer);
+  std::string sent;
+  for (int i = 0; i < 100; ++i) sent += std::to_string(i);
+  EXPECT_EQ(peer.received, sent);
+  // And what another one's event asked for at the end of its turn is there.
+  Peer other(loop);
+  other.when_read = [&] { peer.stream->read_soon(); };
+  peer.received.clear();
+  peer.send("later");
+  other.stream->read_soon();
+  other.send("x");
+  run(loop);
+  EXPECT_EQ(peer.received, "later");
+}
+
+TEST(Stream, MayBeDestroyedAtTheEndOfItsOwnEvent) {
+  Loop loop;
+  Peer peer(loop);
+  let_events_come_alone(loop, peer);
+  bool gone = false;
+  peer.when_read = [&] {
+    peer.stream->close();
+    loop.bury(std::make_unique<Grave>(std::move(peer.stream), gone));
+  };
+  peer.stream->read_soon();
+  run(loop);
+  peer.send("x");
+  run(loop);
+  EXPECT_TRUE(gone);
+}
 
 TEST(Stream, TheEndIsToldToEachReadAfterIt) {
   Loop loop;
