@@ -153,6 +153,7 @@ class MemcachedCommand final : public boost::intrusive::slist_base_hook<>, Repli
   void take_stock_of_items(Part& part, bool answered);
   void take_back_error(Part& part);
   void ask_next(std::uint32_t key);
+  [[nodiscard]] bool has_expired(std::uint32_t key) const noexcept;
   [[nodiscard]] bool has_failed(const upstream::MemcachedServer& server) const noexcept;
   void end_search();
   void tell_best();

@@ -142,6 +142,7 @@ void MemcachedCommand::ask_next(std::uint32_t key) {
   Search& search = searches_[key];
   PoolView& view = *parts_[part_of_[key]]->view;
   if (search.found || !has_replicas(view) || view.pool->ring->empty()) return;
+  if (sets_ && *sets_ < 0 && has_expired(key)) return;
   const upstream::Owners owners = owners_of(view, position_of(view, key_at(key)));
   std::uint32_t place = search.place;
   do {
@@ -154,6 +155,13 @@ void MemcachedCommand::ask_next(std::uint32_t key) {
   part.line = parts_.front()->line;
   part.keys.push_back(key);
   part_of_[key] = parts_used_ - 1;
+}
+
+// With a negative time the first of equal keys takes the item away from the others.
+bool MemcachedCommand::has_expired(std::uint32_t key) const noexcept {
+  for (std::uint32_t earlier = 0; earlier < key; ++earlier)
+    if (searches_[earlier].found && key_at(earlier) == key_at(key)) return true;
+  return false;
 }
 
 // A server that hangs costs a command its patience once.

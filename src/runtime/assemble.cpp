@@ -88,11 +88,12 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
                                      std::chrono::steady_clock::time_point now) {
   const Pool* before = change.running.get();
   if (before == nullptr) return nullptr;
+  const bool same_positions = upstream::same_positions({&before->config, before->ring.get()},
+                                                       {change.config, change.ring.get()});
   if (change.report.ring_changed()) {
     auto watch = std::make_shared<RemapWatch>(workers);
     watch->previous = before->ring;
-    watch->same_positions = upstream::same_positions({&before->config, before->ring.get()},
-                                                     {change.config, change.ring.get()});
+    watch->same_positions = same_positions;
     watch->previous_key = before->key;
     watch->now = index_now(before->config.servers, change.config->servers);
     for (const config::Server& server : before->config.servers) watch->names.push_back(server.name);
@@ -100,12 +101,14 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
     return watch;
   }
   if (!before->watch || before->watch->until <= now) return nullptr;
-  if (same_order(before->config.servers, change.config->servers)) return before->watch;
+  if (same_positions && same_order(before->config.servers, change.config->servers))
+    return before->watch;
 
-  // The list was reordered while a change is still counted: the same change under new indexes.
+  // The list was reordered, or keys have other positions though none of them moved (of a single
+  // server), while a change is still counted: the same change, seen from here.
   auto watch = std::make_shared<RemapWatch>(workers);
   watch->previous = before->watch->previous;
-  watch->same_positions = before->watch->same_positions;
+  watch->same_positions = before->watch->same_positions && same_positions;
   watch->previous_key = before->watch->previous_key;
   watch->names = before->watch->names;
   watch->until = before->watch->until;

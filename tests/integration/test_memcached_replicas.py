@@ -404,6 +404,17 @@ class Reads(Replicated):
                 for name in "ab" if lost != "b" else "a":
                     wait_until(lambda: self.held(name) and 98 <= self.held(name)[1] <= 100, f"{command} on {name}")
 
+    def test_what_a_read_lets_expire_its_duplicates_miss(self):
+        self.start()
+        for keys, times in ((b"KEY", 1), (b"KEY KEY", 1), (b"x KEY y KEY KEY", 1)):
+            self.ask(b"set KEY 7 0 5\r\nvalue\r\n")
+            item = b"VALUE KEY 7 5\r\nvalue\r\n"
+            self.assertEqual(self.ask(b"gat -1 %s\r\n" % keys), (item * times + b"END\r\n").replace(b"KEY", self.key))
+            wait_until(lambda: self.on_both() is None, "both to let it go")
+        self.ask(b"set KEY 7 0 5\r\nvalue\r\n")
+        self.lose("a")
+        self.assertEqual(self.ask(b"get KEY KEY\r\n").count(b"value"), 2)
+
     def test_a_miss_of_all_is_a_miss(self):
         self.start(memcached={"on_read_error": "error"})
         for command, answer in ((b"get KEY\r\n", b"END\r\n"), (b"gets KEY\r\n", b"END\r\n"), (b"gat 1 KEY\r\n", b"END\r\n"),

@@ -110,6 +110,22 @@ class UnderLoad(unittest.TestCase):
             wait_until(lambda: proxy.page().value("clockwise_backend_up", backend="slow") is None, "its gauges to go")
             wait_until(lambda: not old.open_connections, "the end of its connections")
 
+    def test_a_change_that_is_still_counted_stands_other_positions(self):
+        """Of one server nothing moves, whatever places it, but a position is another number."""
+        a, b, *_ = self.origins.values()
+        for before, after in (("ketama", "clockwise"), ("nginx", "clockwise"), ("clockwise", "maglev")):
+            with self.subTest(before=before, after=after), Site([a, b], ring={"scheme": before}) as proxy:
+                uris = [f"/{n}" for n in range(40)]
+                moved = sum(owner == "b" for owner in proxy.owners(uris).values())
+                proxy.change([a], force=True)
+                proxy.document["pools"]["pages"]["ring"]["scheme"] = after
+                proxy.write(proxy.document)
+                self.assertEqual(proxy.reload(force=True).status, 200)
+                self.assertEqual(proxy.pool()["scheme"], after)
+                self.assertEqual(proxy.admin("/api/v1/pools/pages/lookup?key=/1").status, 200)
+                self.assertEqual([wire.fetch(proxy.web, uri).status for uri in uris], [200] * 40)
+                self.assertEqual(proxy.page().sum("clockwise_remapped_requests_total"), moved)
+
     def test_a_new_address_under_an_old_name_moves_no_key(self):
         a, b, d = self.origins["a"], self.origins["b"], self.origins["d"]
         with Site([a, b, d]) as proxy:

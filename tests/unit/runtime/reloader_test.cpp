@@ -736,5 +736,22 @@ TEST_F(ReloaderTest, AnotherHashOrTagGivesKeysOtherPositions) {
   }
 }
 
+// Of a single server nothing moves, whatever it is placed by.
+TEST_F(ReloaderTest, AChangeThatIsStillCountedKnowsThatKeysHaveOtherPositionsThoughNoneMoved) {
+  for (const std::string ring : {"{scheme: clockwise}", "{scheme: ketama, hash_tag: \"{}\"}"}) {
+    start(yaml(numbered(2), "    ring: {scheme: ketama}\n"));
+    reload(yaml(numbered(1), "    ring: {scheme: ketama}\n"), true);
+    const auto previous = pages().watch->previous;
+    EXPECT_TRUE(pages().watch->same_positions);
+    const auto outcome = reload(yaml(numbered(1), "    ring: " + ring + "\n"), true);
+    ASSERT_EQ(outcome.result, ReloadResult::applied);
+    ASSERT_NE(pages().watch, nullptr) << ring;
+    EXPECT_EQ(pages().watch->previous, previous) << ring;
+    EXPECT_FALSE(pages().watch->same_positions) << ring;
+    reload(yaml(numbered(1), "    ring: {scheme: ketama}\n"), true);
+    EXPECT_FALSE(pages().watch->same_positions) << "it has been different meanwhile";
+  }
+}
+
 }  // namespace
 }  // namespace clockwise::runtime
