@@ -31,7 +31,8 @@ class Gather {
   void ended(std::size_t answers, std::uint64_t took_ns) noexcept {
     dropped(answers);
     ended_ += answers;
-    took_ns_ += (static_cast<double>(took_ns) - took_ns_) / 64;
+    const double more = std::min(static_cast<double>(took_ns), kSlow) - took_ns_;
+    took_ns_ += more / (more < 0 ? 32 : 64);
   }
   void dropped(std::size_t answers) noexcept { under_way_ -= answers; }
   // What nothing may delay.
@@ -47,13 +48,16 @@ class Gather {
   }
 
  private:
+  static constexpr double kSlow = 10'000'000;  // ns: what takes longer counts as this
   // A turn with a larger part of what is under way is of a loop that others wait for.
   static constexpr std::size_t kShareOfATurn = 8;
 
   std::size_t under_way_ = 0;
   std::size_t urgent_ = 0;
   std::size_t ended_ = 0;  // in this turn
-  double took_ns_ = 0;     // an average of the last ones
+  // Of the last ones; below their average, since the fast ones are not to be late because others
+  // take long.
+  double took_ns_ = 0;
   double share_ = 0;
 };
 

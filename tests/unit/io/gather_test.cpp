@@ -44,6 +44,16 @@ TEST(Gather, DoesNotPauseWhereAnswersAreFastAndNeverForLong) {
   EXPECT_EQ(static_cast<double>(slow.pause_ns()), Gather::kLongest);
 }
 
+TEST(Gather, GoesByTheFastWhereSomeTakeLong) {
+  Gather gather = gather_of(kMillisecond / 10);
+  gather.begun(1'000, 0.05);
+  for (int timeouts = 0; timeouts < 2; ++timeouts) gather.ended(1, 1'000 * kMillisecond);
+  EXPECT_EQ(gather.pause_ns(), 0U);
+  for (int i = 0; i < 500; ++i) gather.ended(1, i % 10 == 0 ? 5 * kMillisecond : kMillisecond / 10);
+  (void)gather.pause_ns();
+  EXPECT_EQ(gather.pause_ns(), 0U);
+}
+
 TEST(Gather, DoesNotPauseBeforeItKnowsHowLongAnswersTake) {
   Gather gather;
   gather.begun(1'000, 0.05);
