@@ -370,6 +370,13 @@ struct Cache {
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
+// May one give what the other has kept? Not where other keys name it, nor where fields are in it
+// that are not to be given any more.
+[[nodiscard]] inline bool same_content(const Cache& a, const Cache& b) noexcept {
+  return a.key == b.key && a.key_ignore == b.key_ignore && a.set_cookie == b.set_cookie &&
+         a.surrogate_control == b.surrogate_control;
+}
+
 enum class LogFormat { json, combined };
 
 struct AccessLog {

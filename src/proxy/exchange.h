@@ -286,6 +286,7 @@ class Exchange final : upstream::ServerConnection::User,
   void item_missing();
   void item_refused();
   void go_to_fallback();
+  [[nodiscard]] bool fetches_item() const noexcept;
   void leave_pool();
   void fill_item();
   [[nodiscard]] bool wants_lease(const cache::ObjectRef& before) const;

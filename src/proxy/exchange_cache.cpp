@@ -93,7 +93,7 @@ bool Exchange::look_up() {
   };
   auto found = cache.store->find(wanted, now_ms());
   // In front of memcached its servers have been asked, and what they no longer have is not given.
-  if (!asked_pool_ && found.object &&
+  if (!fetches_item() && found.object &&
       (!wish_.authorization || found.object->terms().for_authorized)) {
     const cache::Terms& terms = found.object->terms();
     const auto use = found.object->made_stale()
@@ -182,8 +182,8 @@ void Exchange::begin_fetch(const std::shared_ptr<Fill>& fill, const cache::Objec
   const std::string request =
       fetch_request(session_->client().in().view(), context_.request, validates);
   Fetch fetch;
-  fetch.view = asked_pool_ ? view_->fallback : view_;
-  if (asked_pool_) {
+  fetch.view = fetches_item() ? view_->fallback : view_;
+  if (fetches_item()) {
     fetch.items = view_;
     ++view_->users;
     fetch.item_key = item_->key;
@@ -252,7 +252,7 @@ void Exchange::fill_changed() {
     case Fill::State::done:
       return fill_begun();
     case Fill::State::passed:
-      return asked_pool_ && watch_->fill().found() ? read_item_again() : go_on_alone();
+      return fetches_item() && watch_->fill().found() ? read_item_again() : go_on_alone();
     case Fill::State::failed:
       return fill_failed();
     case Fill::State::cut:
@@ -736,8 +736,7 @@ void Exchange::invalidate(std::string_view key) {
   if (cache.purges) cache.purges->invalidate(key, wall_ms());
   cache.store->invalidate(key);
   if (view_->shared != nullptr)
-    view_->shared->remove(cache::entry_key(cache.config.pool_namespace, key),
-                          cache::EvictionReason::invalidated);
+    view_->shared->remove(view_->shared->item_key(key), cache::EvictionReason::invalidated);
 }
 
 void Exchange::leave_cache() {

@@ -630,6 +630,10 @@ void Exchange::go_to_fallback() {
   choose_server();
 }
 
+// It is still the request of a memcached pool, whose fallback is asked for what the pool lacks; a
+// fallback may have a cache of its own.
+bool Exchange::fetches_item() const noexcept { return asked_pool_ && view_->fallback != nullptr; }
+
 // From here on the fallback is the pool of this request, if it is not yet.
 void Exchange::leave_pool() {
   if (view_->fallback == nullptr) return;
@@ -709,6 +713,7 @@ void Exchange::fill_item() {
   // Not for the time in which it might be given stale: who finds it there cannot tell its age.
   const std::int64_t lifetime = terms.lifetime - cache::current_age(terms, now_ms());
   if (lifetime <= 0 || terms.validate_always) return;
+  if (view.pool->ring->empty()) return not_filled(view);
   const std::uint64_t size = object->size();
   if (!fits(*object, view)) return not_filled(view);
   std::string data = std::move(*front);

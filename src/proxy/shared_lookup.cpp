@@ -135,7 +135,7 @@ bool SharedLookup::start(std::string_view key, bool waits) {
   store_.remove_purged();
   const config::Cache& settings = store_.config();
   key_ = key;
-  place_.item.key = cache::entry_key(settings.pool_namespace, key);
+  place_.item.key = store_.item_key(key);
   waits_ = waits;
   waits_until_ =
       store_.context().loop.now() + static_cast<io::Milliseconds>(settings.pool_wait.count());

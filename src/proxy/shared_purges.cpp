@@ -1,5 +1,6 @@
 #include "proxy/shared_purges.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -25,6 +26,7 @@ class SharedPurges::Talk final : upstream::MemcachedCall {
   Talk(SharedPurges& home, MemcachedServer& server) : home_(home), server_(server) {}
 
   [[nodiscard]] MemcachedServer& server() const noexcept { return server_; }
+  using upstream::MemcachedCall::under_way;
   // Looks whether the server is in step; what comes while it does is looked at after that.
   void look() {
     again_ = under_way();
@@ -163,10 +165,17 @@ void SharedPurges::on_tick() {
   store_.remove_purged();
   const io::Milliseconds now = store_.context().loop.now();
   const bool changed = log().changes() != changes_;
+  const bool done =
+      due_ != 0 && std::ranges::none_of(talks_, [](const auto& talk) { return talk->under_way(); });
+  telling_ = changed || (telling_ && !done);
   if (!changed && now < due_) return;
   if (changed) pack();
   due_ = now + kEvery;
   for (const auto& talk : talks_) talk->look();
+}
+
+bool SharedPurges::told() const {
+  return !telling_ && log().changes() == changes_ && !log().has_keys();
 }
 
 // What others have purged is purged here. Who has not heard of them for so long that they may have

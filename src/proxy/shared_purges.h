@@ -26,6 +26,8 @@ class SharedPurges {
   // The servers of the newest snapshot.
   void configure();
   void on_tick();
+  // Each server has been told of every purge of this proxy, or did not answer.
+  [[nodiscard]] bool told() const;
 
  private:
   class Talk;  // with one server
@@ -42,6 +44,7 @@ class SharedPurges {
   std::uint32_t sum_ = 0;                  // of it
   std::uint64_t changes_ = 0;              // of the log, that it was packed after
   bool empty_ = true;                      // it
+  bool telling_ = false;                   // of a purge of this proxy
   io::Milliseconds due_ = 0;               // when all are asked again
   std::int64_t heard_ms_ = 0;              // since 1970: when a server was last in step
   std::vector<cache::PurgeRule> waiting_;  // for the thread

@@ -93,6 +93,7 @@ void SharedStore::configure(const upstream::CacheUse* use, PoolView* pool) {
     return;
   }
   cache_ = use->cache;
+  space_ = space_of(cache_->config);
   counters_ = use->counters->shared;
   cells_ = &counters_->at(context_.worker);
   if (context_.worker != 0) return;
@@ -104,6 +105,8 @@ void SharedStore::on_tick() {
   if (cells_ != nullptr) forget_expired();
   if (purges_) purges_->on_tick();
 }
+
+bool SharedStore::purges_told() const { return !purges_ || purges_->told(); }
 
 void SharedStore::stop() {
   budgets_.stop();
@@ -186,11 +189,25 @@ void SharedStore::remove(std::string_view key, cache::EvictionReason reason) {
   if (before != nullptr && before != &home) remove_at(*before, key, reason);
 }
 
+// What another key or other rules about cookies have stored is nothing that may be given by these.
+std::string SharedStore::space_of(const config::Cache& config) {
+  if (config::same_content(config, {})) return config.pool_namespace;
+  std::string rules = config.key + '\n';
+  for (const std::string& ignored : config.key_ignore) rules += ignored + '\n';
+  rules += std::to_string(static_cast<int>(config.set_cookie));
+  rules += config.surrogate_control ? 's' : '-';
+  return cache::entry_key(config.pool_namespace, rules);
+}
+
+std::string SharedStore::item_key(std::string_view key) const {
+  return cache::entry_key(space_, key);
+}
+
 void SharedStore::remove_purged() {
   cache::PurgeLog& log = *cache_->purges;
   if (!log.has_keys()) return;
   for (const std::string& key : log.take_keys())
-    remove(cache::entry_key(config().pool_namespace, key), cache::EvictionReason::purged);
+    remove(item_key(key), cache::EvictionReason::purged);
 }
 
 void SharedStore::remove_at(MemcachedServer& server, std::string_view key,

@@ -48,11 +48,15 @@ class SharedStore {
   void configure(const upstream::CacheUse* use, PoolView* pool);
   void on_tick();
   void stop();
+  // What was purged here is known there too, or cannot be told: nothing is lost by a stop.
+  [[nodiscard]] bool purges_told() const;
 
   // --- for requests ---
   // An answer is to be had by others too.
   void write(std::unique_ptr<SharedWrite> write);
   // What `key` names is not to be used any more, for this reason.
+  // Of the entry that is found by `key`, as the cache has it.
+  [[nodiscard]] std::string item_key(std::string_view key) const;
   void remove(std::string_view key, cache::EvictionReason reason);
   // The same for URLs that were purged since. Before what is fetched anew may be written.
   void remove_purged();
@@ -94,6 +98,7 @@ class SharedStore {
   void account(std::uint64_t octets, cache::Seconds seconds);
 
  private:
+  [[nodiscard]] static std::string space_of(const config::Cache& config);
   class Removal;
   struct Lateness {
     std::uint32_t in_a_row = 0;
@@ -112,6 +117,7 @@ class SharedStore {
   std::shared_ptr<const upstream::Cache> cache_;
   std::shared_ptr<upstream::SharedCounters> counters_;  // that cells_ are of
   metrics::SharedCells* cells_ = nullptr;
+  std::string space_;  // begins the key of each entry
   PoolView* pool_ = nullptr;
   std::map<const upstream::MemcachedServer*, Lateness> late_;
   std::size_t held_ = 0;     // octets of look-ups

@@ -336,7 +336,9 @@ class Worker::Impl {
   void tell_when_drained() {
     if (!drained_) return;
     const auto empty = [](const auto& listener) { return listener->sessions() == 0; };
+    const auto told = [](const auto& of_cache) { return of_cache.second->purges_told(); };
     if (!std::ranges::all_of(listeners_, empty) || !std::ranges::all_of(leaving_, empty)) return;
+    if (!std::ranges::all_of(shared_, told)) return;
     std::exchange(drained_, nullptr)();
   }
 

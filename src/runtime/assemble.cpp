@@ -293,6 +293,7 @@ Result<Caches> open_caches(const config::Config& config, const Routing* running)
     }
     auto cache = cache_from(wanted);
     const bool stays = found != known.end() && (*found)->config.size == wanted.size &&
+                       config::same_content((*found)->config, wanted) &&
                        wanted.max_object <= (*found)->store->largest();
     try {
       cache->store =

@@ -36,6 +36,32 @@ class Keys(Caching):
                 self.get(second[0], host=second[1])
                 self.assertEqual(len(self.origin.requests) - before, 1 if same else 2)
 
+    def test_what_was_kept_under_other_rules_is_not_given(self):
+        """Another key names other things by the same text, and fields may be in what is kept that are now taken out."""
+        cases = (
+            ({"key": "{host}{path}"}, {"key": "{host}{uri}"}, "/x?user=1", "/x"),
+            ({"key": "{host}{uri:normalized}", "key_ignore": ["user"]},
+             {"key": "{host}{uri:normalized}", "key_ignore": ["q"]}, "/x?user=1", "/x"),
+            ({"set_cookie": "store"}, {"set_cookie": "strip"}, "/x", "/x"),
+            ({"surrogate_control": False}, {"surrogate_control": True}, "/x", "/x"),
+        )
+        for before, after, first, second in cases:
+            with self.subTest(before=before, after=after):
+                self.site(cache=before)
+                told = {"set_cookie": "a=b"} if "set_cookie" in after else {"surrogate_control": "max-age=60"}
+                self.says(first, answer("public, max-age=60", body="first", **told))
+                self.get(first)
+                self.proxy.document["caches"]["store"].update(after)
+                self.proxy.write(self.proxy.document)
+                self.assertEqual(self.proxy.reload().status, 200)
+                self.says(second, answer("public, max-age=60", body="second", **told))
+                self.assertEqual(self.get(second).text, "second")
+                got = self.assert_stored(second, "second")
+                if "set_cookie" in after:
+                    self.assertEqual(got.values("set-cookie"), [])
+                if "surrogate_control" in after:
+                    self.assertEqual(got.values("surrogate-control"), [])
+
     def test_a_target_in_absolute_form_is_the_same(self):
         self.site()
         self.fill("/a?b", answer("max-age=60"))

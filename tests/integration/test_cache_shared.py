@@ -1,6 +1,7 @@
 """A cache whose answers stand in memcached too, where several proxies share them."""
 
 import pathlib
+import signal
 import socket
 import sys
 import threading
@@ -126,6 +127,17 @@ class Sharing(Shared):
         self.assertIsNotNone(self.item("/a", space="one"))
         self.another(namespace="two")
         self.at(1).assert_fetched("/a")
+
+    def test_other_rules_keep_caches_apart(self):
+        for other in ({"key": "{scheme}://{host}{path}"}, {"set_cookie": "strip"}, {"surrogate_control": True}):
+            with self.subTest(other):
+                self.share(1)
+                self.put("/a", answer(LONG))
+                self.another(**other)
+                self.at(1).assert_fetched("/a", "2")
+                wait_until(lambda: self.nodes[1].written() == 1, "it is written")
+                self.another(**other)
+                self.assert_shared("/a", "2", at=2)
 
     def test_the_items_are_where_the_ring_has_them(self):
         servers = [self.enterContext(Memcached(f"m{n}")) for n in range(3)]
@@ -590,6 +602,18 @@ class Failing(Shared):
 class Purged(Shared):
     SCOPES = [{"url": "http://h.example/a"}, {"prefix": "http://h.example/a"}, {"host": "h.example"}, {"tag": "news"},
               {"all": True}]
+
+    def test_a_purge_is_not_lost_by_a_stop(self):
+        for scope in self.SCOPES:
+            with self.subTest(scope):
+                self.share(2)
+                self.put("/a", answer(LONG, cache_tag="news"))
+                self.at(0).assert_purged(1, **scope)
+                self.nodes[0].signal(signal.SIGTERM)
+                self.assertEqual(self.nodes[0].wait_exit(), 0)
+                wait_until(lambda: self.item("/a") is None or self.value(b"clockwise:purges"), "the servers know")
+                self.at(1)
+                wait_until(lambda: self.get("/a").text == "2", "the other proxy has heard of it")
 
     def test_at_once_here_and_soon_for_all(self):
         for scope in self.SCOPES:

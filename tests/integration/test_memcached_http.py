@@ -21,7 +21,7 @@ from support.page import Page  # noqa: E402
 class Front(unittest.TestCase):
     """A listener of HTTP in front of memcached servers."""
 
-    def start(self, servers, *, pool=None, settings=None, pools=None, listener=None):
+    def start(self, servers, *, pool=None, settings=None, pools=None, listener=None, **top):
         self.servers = servers
         self.proxy = self.enterContext(Proxy({
             "workers": 1,
@@ -29,6 +29,7 @@ class Front(unittest.TestCase):
             "listeners": [{"name": "web", "address": "127.0.0.1:0", "pool": "mc", **(listener or {})}],
             "pools": {"mc": {"protocol": "memcached", "servers": [s.entry() for s in servers],
                              "memcached": settings or {}, **(pool or {})}, **(pools or {})},
+            **top,
         }))
         self.web = ("127.0.0.1", self.proxy.port())
 
@@ -763,6 +764,21 @@ class Fallback(Front):
         self.assertIn("clockwise; fwd=uri-miss", answer.value("cache-status"))
         self.assertIsNone(self.stored(b"/b?"))
 
+    def test_the_fallback_may_have_a_cache_of_its_own(self):
+        for settings in ({}, {"fill": True}):
+            with self.subTest(settings):
+                handler = lambda exchange: exchange.reply(200, exchange.request.target, {"Cache-Control": "max-age=100"})  # noqa: E731
+                self.origin = self.enterContext(Origin(handler, name="o"))
+                self.start_one(settings=settings, pool={"fallback": "origin"}, caches={"c": {"size": "4MiB"}},
+                               pools={"origin": {"servers": [self.origin.entry()], "cache": "c"}})
+                answers = [self.get("/a") for _ in range(2)]
+                self.assertEqual([a.text for a in answers], ["/a"] * 2)
+                if not settings:
+                    self.assertIn("; hit", answers[1].value("cache-status"))
+                    self.assertIsNone(self.stored(b"/a?"))
+                    self.assertEqual(len(self.origin.requests), 1)
+                self.assertEqual(self.get("/b").text, "/b")
+
     def test_other_methods_go_there_too(self):
         self.start_with_origin()
         self.assertEqual(self.ask("POST", "/a", b"x").text, "from the origin")
@@ -806,6 +822,17 @@ class Filling(Fallback):
         self.assertIn(ttl, range(90, 101))
         self.assertEqual(self.get("/a").value("cache-status"), "clockwise; hit")
         self.assertEqual(self.asked(), 1)
+
+    def test_a_pool_without_servers_on_its_ring_keeps_nothing(self):
+        for scheme in ("ketama", "maglev"):
+            with self.subTest(scheme):
+                self.start_with_origin(self.answer(Cache_Control="max-age=100"), settings={"fill": True},
+                                       pool={"ring": {"scheme": scheme, "replicas": 2}})
+                name = self.server.entry()["name"]
+                answer = self.proxy.admin(f"/api/v1/pools/mc/servers/{name}?force=1", method="PUT", body='{"state": "draining"}')
+                self.assertEqual(answer.status, 200, answer.text)
+                for target in ("/a", "/b", "/a"):
+                    self.assertEqual(self.get(target).text, "from the origin")
 
     def test_what_may_not_be_kept_is_not(self):
         for name, headers in (("no-store", {"Cache_Control": "no-store"}), ("private", {"Cache_Control": "private, max-age=9"}),
