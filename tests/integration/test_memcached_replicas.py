@@ -1201,7 +1201,8 @@ class Http(unittest.TestCase):
         self.start(settings={"fill": True, "budget": "5s"}, pool={"fallback": "app"},
                    pools={"app": {"servers": [origin.entry()]}})
         self.assertEqual(self.ask("GET").text, "from the origin")
-        wait_until(lambda: self.both() == b"from the origin", "it is on both")
+        wait_until(lambda: self.held("a") and self.held("b"), "it is on both")
+        self.assertEqual(self.both(), b"from the origin")
         self.assertEqual(counted(self.proxy, "set"), {"stored": 1})
         self.lose("a")
         self.assertEqual(self.ask("GET").text, "from the origin")
