@@ -54,10 +54,11 @@ struct Limits {
   // answers that it has not taken. Beyond, its next request is not read.
   std::uint64_t unanswered = 1ULL << 20;
   std::uint64_t unsent = 1ULL << 20;
-  // The share of its time by which an answer may be later so that many share system calls. 0: none.
-  double gather = 0.05;
   // The same, of all clients of a worker together.
   std::uint64_t buffered = 256ULL << 20;
+  // Of a listener that speaks memcached: the share of its time by which an answer may be later so
+  // that many share system calls. 0: none.
+  double gather = 0.05;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };

@@ -96,6 +96,7 @@ void Loop::end_of_turn() {
   watch_streams();
   watch_now_.swap(watch_next_);
   if (few) watch_streams();
+  // What else the tries asked for is done by now.
   end_of_turn_wanted_ = !to_try_.empty() || !to_read_.empty() || !watch_now_.empty();
   bury_the_quiet();
   ending_turn_ = false;

@@ -86,8 +86,6 @@ class Loop {
   void want_end_of_turn();
 
  private:
-  static constexpr float kMany = 16;
-
   void posted_end_of_turn();
   void end_of_turn();
   void post_end_of_turn();
@@ -107,7 +105,7 @@ class Loop {
   bool paused_ = false;            // since the last end of a turn
   std::uint32_t events_ = 0;       // of this turn
   std::uint32_t ended_alone_ = 0;  // turns ended by their event since one was posted
-  float events_in_turn_ = kMany;   // what posted turns had, on average
+  float events_in_turn_ = 16;      // what posted turns had, on average; many until it is known
   std::vector<Stream*> to_read_, reading_now_;
   std::vector<Stream*> to_try_, trying_now_;
   std::vector<Stream*> watch_now_, watch_next_;

@@ -29,6 +29,16 @@ constexpr std::size_t kMostHeld = std::size_t{32} << 20;
 
 constexpr std::int64_t kMinute = 60'000;
 
+// What another key or other rules about cookies have stored is nothing that may be given by these.
+std::string space_of(const config::Cache& config) {
+  if (config::same_content(config, {})) return config.pool_namespace;
+  std::string rules = config.key + '\n';
+  for (const std::string& ignored : config.key_ignore) rules += ignored + '\n';
+  rules += std::to_string(static_cast<int>(config.set_cookie));
+  rules += config.surrogate_control ? 's' : '-';
+  return cache::entry_key(config.pool_namespace, rules);
+}
+
 }  // namespace
 
 // Ends with its answer.
@@ -187,16 +197,6 @@ void SharedStore::remove(std::string_view key, cache::EvictionReason reason) {
   if (now && now->server != &home) remove_at(*now->server, key, reason);
   MemcachedServer* const before = previous_home_of(*pool_, key, context_);
   if (before != nullptr && before != &home) remove_at(*before, key, reason);
-}
-
-// What another key or other rules about cookies have stored is nothing that may be given by these.
-std::string SharedStore::space_of(const config::Cache& config) {
-  if (config::same_content(config, {})) return config.pool_namespace;
-  std::string rules = config.key + '\n';
-  for (const std::string& ignored : config.key_ignore) rules += ignored + '\n';
-  rules += std::to_string(static_cast<int>(config.set_cookie));
-  rules += config.surrogate_control ? 's' : '-';
-  return cache::entry_key(config.pool_namespace, rules);
 }
 
 std::string SharedStore::item_key(std::string_view key) const {

@@ -54,9 +54,9 @@ class SharedStore {
   // --- for requests ---
   // An answer is to be had by others too.
   void write(std::unique_ptr<SharedWrite> write);
-  // What `key` names is not to be used any more, for this reason.
   // Of the entry that is found by `key`, as the cache has it.
   [[nodiscard]] std::string item_key(std::string_view key) const;
+  // What `key` names is not to be used any more, for this reason.
   void remove(std::string_view key, cache::EvictionReason reason);
   // The same for URLs that were purged since. Before what is fetched anew may be written.
   void remove_purged();
@@ -98,7 +98,6 @@ class SharedStore {
   void account(std::uint64_t octets, cache::Seconds seconds);
 
  private:
-  [[nodiscard]] static std::string space_of(const config::Cache& config);
   class Removal;
   struct Lateness {
     std::uint32_t in_a_row = 0;

@@ -69,6 +69,13 @@ Result<PoolChange> change_of(const config::Pool& config, const Routing* running)
   return change;
 }
 
+// REQUIRES: the pool runs.
+bool keeps_positions(const PoolChange& change) {
+  const Pool& before = *change.running;
+  return upstream::same_positions({&before.config, before.ring.get()},
+                                  {change.config, change.ring.get()});
+}
+
 // Where each server of the previous list stands in the new one.
 std::vector<ring::ServerIndex> index_now(const std::vector<config::Server>& before,
                                          const std::vector<config::Server>& after) {
@@ -88,8 +95,7 @@ std::shared_ptr<RemapWatch> watch_of(const PoolChange& change, std::size_t worke
                                      std::chrono::steady_clock::time_point now) {
   const Pool* before = change.running.get();
   if (before == nullptr) return nullptr;
-  const bool same_positions = upstream::same_positions({&before->config, before->ring.get()},
-                                                       {change.config, change.ring.get()});
+  const bool same_positions = keeps_positions(change);
   if (change.report.ring_changed()) {
     auto watch = std::make_shared<RemapWatch>(workers);
     watch->previous = before->ring;
@@ -147,11 +153,8 @@ bool same_places(const Pool& pool, const Places& places) {
 
 // What was asked for lately, unless its positions mean nothing to the new ring.
 std::shared_ptr<upstream::Recent> recent_of(const PoolChange& change, std::size_t workers) {
-  const Pool* before = change.running.get();
-  const bool stays =
-      before != nullptr && upstream::same_positions({&before->config, before->ring.get()},
-                                                    {change.config, change.ring.get()});
-  return stays ? before->recent : std::make_shared<upstream::Recent>(workers);
+  const bool stays = change.running != nullptr && keeps_positions(change);
+  return stays ? change.running->recent : std::make_shared<upstream::Recent>(workers);
 }
 
 upstream::CacheUse use_of(const Caches& caches, upstream::Directory& directory,
